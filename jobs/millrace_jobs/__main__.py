@@ -1,0 +1,7 @@
+"""`python -m millrace_jobs`."""
+
+import sys
+
+from millrace_jobs.driver import main
+
+sys.exit(main())

@@ -1,0 +1,329 @@
+"""One batch, from records to ledger entry. The order of its lines is what makes it exact.
+
+Everything a batch does before its entry is written can be done again: files are new ones each time, sinks know the
+numbers of the batches they hold. What it decides depends on the entry before it and on the batch's records alone.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from millrace.errors import UserError
+from millrace_jobs import state, watermarks
+from millrace_jobs.accounts import Account, Counts, Intake, StateFile
+from millrace_jobs.crashes import reach
+from millrace_jobs.files import Folder
+from millrace_jobs.intake import TIME, IntakeRule, Role, reader
+from millrace_jobs.judging import NEVER
+from millrace_jobs.ledger import Entry, Ledger, PartitionEntry, Totals
+from millrace_jobs.offsets import Partition, Positions, planned_offsets
+from millrace_jobs.plans import JobPlan, rows_for_sinks, rows_for_window, stored_type, visible
+from millrace_jobs.results import NEW, Moment, Publication, publish
+from millrace_jobs.sinks.outlets import Outlet
+from millrace_jobs.sinks.slots import Target, deliver
+from millrace_jobs.windows import END, START
+
+SWEEP_EVERY = 100  # batches between two looks for files that a failed task left behind
+
+
+@dataclass(frozen=True)
+class Outlets:
+    """Where the job's rows go: its sinks, and the topics for what was refused or came late."""
+
+    sinks: tuple[Outlet, ...]
+    side: Mapping[Role, Target]
+
+
+@dataclass
+class Batch:
+    """What a batch knows while it runs."""
+
+    number: int
+    before: Entry | None
+    ends: Mapping[Partition, int]
+    accounts: Mapping[Partition, Account] = field(default_factory=dict)
+    files: list[StateFile] = field(default_factory=list)
+    side: dict[str, list[str]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        started = time.monotonic()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - started
+
+
+class Engine:
+    """Runs the batches of one job, one after the other."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        plan: JobPlan,
+        folder: Folder,
+        outlets: Outlets,
+        positions: Positions,
+        slots: int,
+        done: Callable[[Entry], None],
+    ) -> None:
+        self._spark, self._plan, self._folder, self._outlets = spark, plan, folder, outlets
+        self._positions, self._slots, self._done = positions, slots, done
+        self._ledger = Ledger(folder)
+        self._types = {source.name: stored_type(source) for source in plan.sources}
+        self._heard_at = time.monotonic()
+        self._swept: int | None = None
+
+    @property
+    def last(self) -> Entry | None:
+        return self._ledger.last()
+
+    def run(self, records: DataFrame, number: int) -> None:
+        """Spark calls this for each batch; a batch whose entry is there was done before a crash."""
+        before = self._ledger.last()
+        expected = -1 if before is None else before.batch
+        if number <= expected:
+            self._positions.commit(before)
+            return
+        if number != expected + 1:
+            raise UserError(
+                f"The checkpoint is torn: its ledger ends at batch {expected} and Spark's log goes on at {number}. "
+                "Restore the checkpoint from a copy, or start anew with upgrade.mode: restart-empty."
+            )
+        batch = Batch(number, before, planned_offsets(self._folder, number))
+        with batch.phase("judge"):
+            self._take(records, batch)
+        reach("judged", number)
+        with batch.phase("sinks"):
+            side = self._deliver_side(batch)
+        reach("side", number)
+        watermark = self._advance(batch)
+        written = self._publish(batch, watermark)
+        with batch.phase("ledger"):
+            files = self._keep(batch, watermark)
+            entry = self._entry(batch, watermark, files, written, side)
+            reach("before-ledger", number)
+            self._ledger.write(entry)
+        reach("after-ledger", number)
+        self._positions.commit(entry)
+        reach("after-position", number)
+        self._sweep(batch, entry)
+        self._done(entry)
+
+    def _take(self, records: DataFrame, batch: Batch) -> None:
+        """Read, judge and put down the batch's records."""
+        before = batch.before
+        rule = IntakeRule(
+            folder=self._folder,
+            batch=batch.number,
+            sources=self._plan.sources,
+            roles=self._plan.roles,
+            highs=before.highs() if before else {},
+            floor=NEVER if before is None or before.watermark is None else before.watermark,
+        )
+        reports = records.mapInArrow(reader(rule), "report string").collect()
+        accounts: dict[Partition, Account] = {}
+        for row in reports:
+            intake = msgspec.json.decode(row["report"], type=Intake)
+            accounts |= {(one.topic, one.partition): one for one in intake.accounts}
+            batch.files += intake.files
+            for role, names in intake.side.items():
+                batch.side.setdefault(role, []).extend(names)
+        batch.accounts = accounts
+
+    def _deliver_side(self, batch: Batch) -> dict[str, int]:
+        delivered: dict[str, int] = {}
+        for role, target in self._outlets.side.items():
+            names = batch.side.get(role, [])
+            if names:
+                rows = self._spark.read.schema(_side_type()).parquet(*map(self._folder.at, names))
+                by = F.coalesce(F.col("value"), F.col("key"))
+                delivered[role] = deliver(rows, by, target, batch.number, self._slots_of(batch))
+        return delivered
+
+    def _advance(self, batch: Batch) -> int | None:
+        before = batch.before
+        known = before.highs() if before else {}
+        feeding = {source.topic for source in self._plan.sources if source.name in self._plan.feeding}
+        highs = {one: _high(batch.accounts.get(one), known.get(one)) for one in batch.ends if one[0] in feeding}
+        given_up: set[Partition] = set(before.idle) - set(batch.accounts) if before else set()
+        return watermarks.advance(before.watermark if before else None, highs, given_up, self._plan.delay)
+
+    def _publish(self, batch: Batch, watermark: int | None) -> dict[str, int]:
+        with batch.phase("results"):
+            publication = self._publication(batch, watermark)
+        if publication is None:
+            return {}
+        with batch.phase("sinks"):
+            return self._deliver(batch, publication)
+
+    def _publication(self, batch: Batch, watermark: int | None) -> Publication | None:
+        if self._plan.query is None or self._plan.window_at is None:
+            if not batch.files:
+                return None
+            frames: dict[str | int, DataFrame] = {
+                source.name: self._read(source.name, batch.files, True) for source in self._plan.sources
+            }
+            return Publication(rows_for_sinks(self._spark, self._plan, visible(self._plan, frames)))
+        if watermark is None:
+            return None
+        found = self._window_results(batch, watermark)
+        if found is None or self._plan.window_at + 1 == len(self._plan.spec.transform):
+            return found
+        rows = rows_for_sinks(self._spark, self._plan, {self._plan.window_at: found.rows})
+        return Publication(rows, found.replaced)
+
+    def _window_results(self, batch: Batch, watermark: int) -> Publication | None:
+        query = self._plan.query
+        if query is None:
+            return None
+        before = batch.before.watermark if batch.before and batch.before.watermark is not None else NEVER
+        reached = [one.oldest for one in batch.accounts.values() if one.oldest is not None]
+        moment = Moment(before, watermark, min(reached, default=None))
+        corrects = query.corrects and moment.oldest_new is not None and moment.oldest_new <= before
+        if not corrects and not query.can_close(before, watermark):
+            return None
+        after = min(before, moment.oldest_new - 1) if corrects and moment.oldest_new is not None else before
+        old = state.in_reach(query, batch.before.files if batch.before else [], after, watermark)
+        new = state.in_reach(query, batch.files, after, watermark)
+        if not old and not new:
+            return None
+        frames: dict[str | int, DataFrame] = {
+            source.name: self._read(source.name, old, False).unionByName(self._read(source.name, new, True))
+            for source in self._plan.sources
+        }
+        return publish(query, rows_for_window(self._spark, self._plan, frames), moment)
+
+    def _read(self, source: str, files: list[StateFile], new: bool) -> DataFrame:
+        paths = [self._folder.at(file.path) for file in files if file.source == source]
+        kind = self._types[source]
+        rows = self._spark.read.schema(kind).parquet(*paths) if paths else self._spark.createDataFrame([], kind)
+        return rows.withColumn(NEW, F.lit(new))
+
+    def _deliver(self, batch: Batch, publication: Publication) -> dict[str, int]:
+        rows = publication.rows.persist() if len(self._outlets.sinks) > 1 else publication.rows
+        try:
+            return {
+                outlet.name: outlet.deliver(rows, publication.replaced, batch.number, self._slots_of(batch))
+                for outlet in self._outlets.sinks
+            }
+        finally:
+            rows.unpersist()
+
+    def _keep(self, batch: Batch, watermark: int | None) -> list[StateFile]:
+        """The files that the next batch will need, merged where there are many."""
+        query = self._plan.query
+        if query is None:
+            return []
+        files = [*(batch.before.files if batch.before else []), *batch.files]
+        grace = self._plan.allowed_lateness if query.corrects else 0
+        needed = state.still_needed(query, grace, files, watermark)
+        merge = state.to_merge(query, grace, needed, watermark)
+        if not merge:
+            return needed
+        rows = self._read(merge[0].source, merge, False)
+        if query.rule.type == "session" and watermark is not None:
+            rows = self._without_final_sessions(rows, needed, watermark - grace)
+        source = next(one for one in self._plan.sources if one.name == merge[0].source)
+        merged = state.rewrite(rows, self._folder, source.name, source.stored, batch.number)
+        return [file for file in needed if file not in merge] + merged
+
+    def _without_final_sessions(self, rows: DataFrame, needed: list[StateFile], upto: int) -> DataFrame:
+        """Leave out events whose session nothing can reach any more."""
+        query = self._plan.query
+        if query is None:
+            return rows
+        every: dict[str | int, DataFrame] = {
+            source.name: self._read(source.name, needed, False) for source in self._plan.sources
+        }
+        sessions = query.over_sessions(rows_for_window(self._spark, self._plan, every))
+        still_open = sessions.where(F.col(END) + F.lit(query.rule.size) > upto)
+        if self._plan.window_at == 0:
+            return query.members_of_sessions(rows, still_open)
+        # A step in between may have made the keys, so rows cannot be told apart by them: time alone decides.
+        first = still_open.agg(F.min(START).alias(START)).collect()[0][START]
+        return rows.where(F.lit(False)) if first is None else rows.where(F.col(TIME) >= first)
+
+    def _entry(
+        self,
+        batch: Batch,
+        watermark: int | None,
+        files: list[StateFile],
+        written: Mapping[str, int],
+        side: Mapping[str, int],
+    ) -> Entry:
+        now = time.monotonic()
+        old = {(one.topic, one.partition): one for one in batch.before.partitions} if batch.before else {}
+        quiet = watermarks.quiet(
+            {of: one.quiet_seconds for of, one in old.items()}, set(batch.accounts), batch.ends, now - self._heard_at
+        )
+        self._heard_at = now
+        partitions = [self._partition(batch, of, old.get(of), quiet[of]) for of in sorted(batch.ends)]
+        idle_after = self._plan.spec.stragglers.idle_after.total_seconds()
+        totals = (batch.before.totals if batch.before else Totals()).plus(partitions, written, side)
+        return Entry(
+            batch=batch.number,
+            at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            watermark=watermark,
+            partitions=partitions,
+            idle=[of for of in sorted(batch.ends) if quiet[of] >= idle_after],
+            files=files,
+            written=dict(written),
+            side=dict(side),
+            totals=totals,
+            slots=self._slots,
+            seconds=batch.seconds,
+        )
+
+    def _partition(
+        self, batch: Batch, of: Partition, before: PartitionEntry | None, quiet_seconds: float
+    ) -> PartitionEntry:
+        account, end = batch.accounts.get(of), batch.ends[of]
+        start = before.end if before else (account.first_offset if account else end)
+        counts = account.counts if account else Counts()
+        lost = self._positions.lost(of, start, account.first_offset if account else end)
+        counts += Counts(lost=lost)
+        if not counts.holds():
+            raise RuntimeError(f"the account of {of} does not add up: {counts}")
+        return PartitionEntry(
+            source=self._plan.source_of(of[0]).name,
+            topic=of[0],
+            partition=of[1],
+            start=start,
+            end=end,
+            high=_high(account, before.high if before else None),
+            quiet_seconds=quiet_seconds,
+            counts=counts,
+            total=(before.total if before else Counts()) + counts,
+            reasons=account.reasons if account else {},
+            lateness=account.lateness if account else [],
+            lateness_sum=account.lateness_sum if account else 0.0,
+        )
+
+    def _slots_of(self, batch: Batch) -> int:
+        """The number that was fixed before this batch could run for the first time."""
+        return batch.before.slots if batch.before else 1
+
+    def _sweep(self, batch: Batch, entry: Entry) -> None:
+        """Delete what no entry names any more."""
+        kept = {file.path for file in entry.files}
+        if self._swept is None or entry.batch - self._swept >= SWEEP_EVERY:
+            self._swept = entry.batch
+            gone = [*self._folder.names("state"), *self._folder.names("side")]
+        else:
+            past = [*(batch.before.files if batch.before else []), *batch.files]
+            gone = [file.path for file in past] + [name for names in batch.side.values() for name in names]
+        self._folder.delete(name for name in gone if name not in kept)
+
+
+def _high(account: Account | None, before: int | None) -> int | None:
+    return before if account is None else account.high
+
+
+def _side_type() -> str:
+    return "key binary, value binary, headers map<string,string>"

@@ -1,0 +1,1 @@
+"""Where results go. Each sink takes the records of a batch and the batch's number in one transaction."""

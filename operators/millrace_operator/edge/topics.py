@@ -1,0 +1,194 @@
+"""Topics, all of a cluster at once: observe, plan, apply. Changes close in time go to the broker together."""
+
+import asyncio
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+
+from confluent_kafka import KafkaException
+
+from millrace.resources import StreamJob
+from millrace_operator.edge.api import ApiError, UnreachableError
+from millrace_operator.edge.apply import NotLeaderError, Writer
+from millrace_operator.edge.brokers import Errors
+from millrace_operator.edge.cache import Body, Key, key_of, version_of
+from millrace_operator.edge.clusters import Clusters, groups_reading
+from millrace_operator.edge.counts import Counts
+from millrace_operator.settings import Settings
+from millrace_operator.topics import status
+from millrace_operator.topics.plan import Outcome, TopicsPlan, plan
+from millrace_operator.topics.state import Declared, Kafka, Reader, parse_topic
+
+logger = logging.getLogger(__name__)
+WRITERS = 16  # statuses that are written at the same time
+ROUNDS = 3  # looks in one pass: what was changed is looked at again, so that Ready is said at once
+UNBUILT = "Topics in a cluster with authSecret are not built yet: this operator only speaks plaintext."
+Jobs = Callable[[], Mapping[Key, StreamJob]]
+
+
+class TopicController:
+    def __init__(self, clusters: Clusters, writer: Writer, jobs: Jobs, settings: Settings, counts: Counts) -> None:
+        self._clusters, self._writer, self._jobs = clusters, writer, jobs
+        self._settings, self._counts = settings, counts
+        self._declared: dict[Key, tuple[int, Declared]] = {}
+        self._outcomes: dict[Key, Outcome] = {}
+        self._dirty: set[Key] = set()
+        self._news = asyncio.Event()
+
+    def put(self, body: Body) -> None:
+        key = key_of(body)
+        version, known = self._declared.get(key, (-1, None))
+        if known is not None and known.uid == body["metadata"]["uid"] and version_of(body) <= version:
+            return
+        self._declared[key] = (version_of(body), parse_topic(body, self._settings.jobs.bootstrap_servers))
+        self._dirty.add(key)
+        self._news.set()
+
+    def drop(self, key: Key) -> None:
+        """Whoever shared the topic with it may own it now."""
+        _, gone = self._declared.pop(key, (0, None))
+        self._outcomes.pop(key, None)
+        if gone is not None:
+            self._dirty |= {other for other, (_, one) in self._declared.items() if one.topic == gone.topic}
+            self._news.set()
+
+    def keep_only(self, keys: Iterable[Key]) -> None:
+        """A full list: what is not in it is gone."""
+        there = set(keys)
+        for key in [key for key in self._declared if key not in there]:
+            self.drop(key)
+
+    def declared(self) -> list[Declared]:
+        return [one for _, one in self._declared.values()]
+
+    def outcomes(self) -> list[Outcome]:
+        return list(self._outcomes.values())
+
+    async def work(self) -> None:
+        """Changes at once, everything now and then."""
+        looked = 0.0
+        while True:
+            now = asyncio.get_running_loop().time()
+            due = looked + self._settings.pace.topics - now
+            if due > 0 and not self._dirty:
+                await self._wait(due)
+                continue
+            await asyncio.sleep(self._settings.pace.coalesce)
+            everything = due <= 0
+            keys = set(self._declared) if everything else set(self._dirty)
+            self._dirty -= keys
+            looked = now if everything else looked
+            await self.look_at(keys)
+
+    async def _wait(self, seconds: float) -> None:
+        self._news.clear()
+        try:
+            await asyncio.wait_for(self._news.wait(), seconds)
+        except TimeoutError:
+            return
+
+    async def look_at(self, keys: Iterable[Key]) -> None:
+        """Every cluster that the resources name, side by side: one that is away holds no other up."""
+        started = time.monotonic()
+        clusters: dict[tuple[str, bool], list[Declared]] = defaultdict(list)
+        for key in keys:
+            if key in self._declared:
+                one = self._declared[key][1]
+                clusters[one.cluster.bootstrap, one.cluster.secret is not None].append(one)
+        results = await asyncio.gather(
+            *(self._cluster(*cluster, topics) for cluster, topics in clusters.items()), return_exceptions=True
+        )
+        failed = [error for error in results if isinstance(error, BaseException)]
+        for error in failed:
+            logger.error("topics: %s", error, exc_info=error)
+        self._counts.reconciled("Topic", "failed" if failed else "done", time.monotonic() - started)
+
+    async def _cluster(self, bootstrap: str, secret: bool, topics: list[Declared]) -> None:
+        errors: Errors = {}
+        for _ in range(ROUNDS):
+            everyone = self._sharing(topics, bootstrap)
+            kafka = await self._look(bootstrap, secret, everyone)
+            planned = plan(everyone, kafka, errors=errors)
+            if planned.ask:
+                planned = plan(everyone, kafka, await self._readers(bootstrap, planned.ask), errors)
+            await self._tell(planned.outcomes)
+            if planned.is_quiet or not self._writer.may_write():
+                return
+            errors = await self._clusters.ask(bootstrap, lambda broker, todo=planned: broker.carry_out(todo))  # type: ignore[misc]
+            self._log(planned, errors)
+
+    def _sharing(self, topics: list[Declared], bootstrap: str) -> list[Declared]:
+        """The resources themselves, as they are now, and those that name the same topics of the same cluster."""
+        names = {one.topic for one in topics}
+        cluster = self._clusters.cluster_id(bootstrap)
+        return [
+            one
+            for _, one in self._declared.values()
+            if one.topic in names and self._clusters.cluster_id(one.cluster.bootstrap) == cluster
+        ]
+
+    async def _look(self, bootstrap: str, secret: bool, topics: list[Declared]) -> Kafka:
+        if secret:
+            return Kafka(problem=UNBUILT)
+        names = {one.topic for one in topics if one.invalid is None}
+        return await self._clusters.ask(bootstrap, lambda broker: broker.look(names))
+
+    async def _readers(self, bootstrap: str, topics: Iterable[str]) -> dict[str, tuple[Reader, ...]]:
+        """A job whose position cannot be read counts as one that has read nothing."""
+        cluster = self._clusters.cluster_id(bootstrap)
+        jobs = {
+            key: job
+            for key, job in self._jobs().items()
+            if self._clusters.cluster_id(self._clusters.bootstrap_of(job)) == cluster
+        }
+        found: dict[str, tuple[Reader, ...]] = {}
+        for topic in topics:
+            groups = groups_reading(topic, jobs)
+            try:
+                found[topic] = await self._clusters.ask(
+                    bootstrap,
+                    lambda broker, name=topic, these=groups: broker.readers(name, these),  # type: ignore[misc]
+                )
+            except (KafkaException, TimeoutError):
+                found[topic] = tuple(Reader(job, 1, float("inf")) for job in groups)
+        return found
+
+    async def _tell(self, outcomes: Iterable[Outcome]) -> None:
+        limit = asyncio.Semaphore(WRITERS)
+        now = datetime.now(UTC)
+
+        async def one(outcome: Outcome) -> None:
+            async with limit:
+                await self._tell_one(outcome, now)
+
+        await asyncio.gather(*(one(outcome) for outcome in outcomes))
+
+    async def _tell_one(self, outcome: Outcome, now: datetime) -> None:
+        ref = outcome.declared.ref
+        self._outcomes[Key(ref.namespace, ref.name)] = outcome
+        try:
+            done = await self._writer.carry_out(status.actions(outcome, now))
+        except (ApiError, UnreachableError) as error:
+            if not (isinstance(error, ApiError) and error.status == 404):
+                logger.warning("topic %s/%s: %s; trying again", ref.namespace, ref.name, error)
+                self._dirty.add(Key(ref.namespace, ref.name))
+            return
+        except NotLeaderError:
+            return
+        for body in done.written:
+            self._learn(body)
+
+    def _learn(self, body: Body) -> None:
+        """Our own write is no news: it replaces what is known without waking anyone."""
+        if body["metadata"].get("deletionTimestamp") and not body["metadata"].get("finalizers"):
+            return
+        key = key_of(body)
+        if key in self._declared and version_of(body) > self._declared[key][0]:
+            self._declared[key] = (version_of(body), parse_topic(body, self._settings.jobs.bootstrap_servers))
+
+    def _log(self, planned: TopicsPlan, errors: Errors) -> None:
+        counts = {"create": planned.create, "grow": planned.grow, "alter": planned.alter, "delete": planned.delete}
+        done = ", ".join(f"{what} {len(which)}" for what, which in counts.items() if which)
+        logger.info("topics: %s; refused %d", done, len(errors))

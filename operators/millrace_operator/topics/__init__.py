@@ -1,0 +1,1 @@
+"""Topics: what is declared, what the broker has, and what follows from the difference. Pure, all of it."""
