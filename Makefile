@@ -68,9 +68,8 @@ dashboards: $(VENV)/.ready ## Alert rules, their tests and the dashboards, from 
 	@$(PY) -m millrace_dashboards
 
 .PHONY: dashboards-preview
-dashboards-preview: $(VENV)/.ready ## The dashboards as pictures, from PROMETHEUS=HOST:PORT or one of our own
-	@platform/tools/ensure prometheus
-	@$(PY) -m millrace_dashboards.preview $(if $(PROMETHEUS),--prometheus $(PROMETHEUS))
+dashboards-preview: $(VENV)/.ready ## The dashboards as pictures in build/dashboards, from PROMETHEUS=HOST:PORT
+	@$(PY) -m millrace_dashboards.preview --prometheus "$(or $(PROMETHEUS),127.0.0.1:9090)"
 
 ##@ Check it
 .PHONY: lint
@@ -87,7 +86,7 @@ test-unit: $(VENV)/.ready ## Pure code: no JVM, no network
 
 .PHONY: test-integration
 test-integration: setup ## Real Kafka, Spark and PostgreSQL on this machine
-	@platform/tools/ensure prometheus prometheus-alertmanager
+	@platform/tools/ensure prometheus prometheus-alertmanager postgresql
 	@$(PY) -m pytest -m integration tests/integration
 
 .PHONY: test-e2e

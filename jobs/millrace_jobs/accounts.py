@@ -62,6 +62,7 @@ class StateFile(msgspec.Struct, frozen=True):
     rows: int
     oldest: int
     newest: int
+    bytes: int = 0
 
 
 class Intake(msgspec.Struct, frozen=True):

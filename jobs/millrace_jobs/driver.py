@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from millrace.errors import UserError
 from millrace.resources.jobs import StreamJob
 from millrace.resources.reading import read_files
-from millrace_jobs import crashes
+from millrace_jobs import crashes, live
 from millrace_jobs.exposition import JobCollector
 from millrace_jobs.failures import Failure, explain
 from millrace_jobs.logs import start_logging
@@ -62,9 +62,11 @@ def _run(options: argparse.Namespace, job: StreamJob) -> Failure | None:
         run = JobRun(spark, job, str(options.checkpoint), around, options.status_file)
         _serve(run, options.metrics_port, job.spec.restart.stalled_after.total_seconds())
         signal_stop(run, stopping)
+        unwatch = live.watch(options.spec, job, spark.sparkContext)
         failure = run.run(until_caught_up=options.until_caught_up)
         if options.report is not None:
             options.report.write_text(json.dumps(run.status.as_json(), indent=2) + "\n")
+        unwatch()
         run.close()
         return failure
     finally:

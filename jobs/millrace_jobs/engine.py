@@ -7,7 +7,7 @@ numbers of the batches they hold. What it decides depends on the entry before it
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import msgspec
@@ -176,7 +176,7 @@ class Engine:
         if found is None or self._plan.window_at + 1 == len(self._plan.spec.transform):
             return found
         rows = rows_for_sinks(self._spark, self._plan, {self._plan.window_at: found.rows})
-        return Publication(rows, found.replaced)
+        return replace(found, rows=rows)
 
     def _window_results(self, batch: Batch, watermark: int) -> Publication | None:
         query = self._plan.query
@@ -185,10 +185,10 @@ class Engine:
         before = batch.before.watermark if batch.before and batch.before.watermark is not None else NEVER
         reached = [one.oldest for one in batch.accounts.values() if one.oldest is not None]
         moment = Moment(before, watermark, min(reached, default=None))
-        corrects = query.corrects and moment.oldest_new is not None and moment.oldest_new <= before
-        if not corrects and not query.can_close(before, watermark):
+        oldest = moment.corrects_from(query)
+        if oldest is None and not query.can_close(before, watermark):
             return None
-        after = min(before, moment.oldest_new - 1) if corrects and moment.oldest_new is not None else before
+        after = before if oldest is None else min(before, oldest - 1)
         old = state.in_reach(query, batch.before.files if batch.before else [], after, watermark)
         new = state.in_reach(query, batch.files, after, watermark)
         if not old and not new:
@@ -214,6 +214,8 @@ class Engine:
             }
         finally:
             rows.unpersist()
+            if publication.held is not None:
+                publication.held.unpersist()
 
     def _keep(self, batch: Batch, watermark: int | None) -> list[StateFile]:
         """The files that the next batch will need, merged where there are many."""

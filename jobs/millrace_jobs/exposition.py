@@ -62,7 +62,10 @@ def _at_zero(plan: JobPlan, job: Labels) -> Series:
 
 
 def _from_ledger(plan: JobPlan, job: Labels, entry: Entry) -> Series:
-    found: Series = {metrics.JOB_STATE_ROWS: {job: sum(file.rows for file in entry.files)}}
+    found: Series = {
+        metrics.JOB_STATE_ROWS: {job: sum(file.rows for file in entry.files)},
+        metrics.JOB_STATE_BYTES: {job: sum(file.bytes for file in entry.files)},
+    }
     if entry.watermark is not None:
         found[metrics.JOB_WATERMARK] = {job: entry.watermark / 1e6}
     for name, counts in entry.sources().items():

@@ -32,10 +32,11 @@ def _any(*words: str) -> str:
 _SIGNS: tuple[tuple[str, str, Blame], ...] = (
     (r"SinkFailedError: (.+)", "SinkUnavailable", "infrastructure"),
     (r"UserCodeError: (.+)", "UserCodeRaised", "user-code"),
+    (_any(r"\[USER_RAISED_EXCEPTION\]"), "UserCodeRaised", "user-code"),
     (_any("UnknownTopicOrPartition", "does not host this topic-partition"), "TopicMissing", "infrastructure"),
     (_any("SaslAuthentication", "AuthorizationException", "_AUTHENTICATION"), "BrokerRefused", "infrastructure"),
     (
-        _any("TimeoutException", "DisconnectException", "BrokerNotAvailable", "_ALL_BROKERS_DOWN", "_TRANSPORT"),
+        _any("TimeoutException", "DisconnectException", "BrokerNotAvailable", "_ALL_BROKERS_DOWN", "_TRANSPORT", "new KafkaAdminClient"),
         "BrokerUnreachable",
         "infrastructure",
     ),

@@ -71,7 +71,7 @@ class TableWriter:
         self._address = folder.at(self.name)
         self._schema = schema
         self._writer: pq.ParquetWriter | None = None
-        self.rows = 0
+        self.rows = self.bytes = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
         if batch.num_rows == 0:
@@ -87,6 +87,8 @@ class TableWriter:
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
+            system, path = _open(self._address)
+            self.bytes = int(system.get_file_info(path).size or 0)
 
 
 def _open(address: str) -> tuple[fs.FileSystem, str]:

@@ -150,7 +150,7 @@ class _Task:
         for writer in (*self._events.values(), *self._sides.values()):
             writer.close()
         files = [
-            StateFile(source, writer.name, writer.rows, *self._spans[source])
+            StateFile(source, writer.name, writer.rows, *self._spans[source], writer.bytes)
             for source, writer in self._events.items()
             if writer.rows
         ]

@@ -77,9 +77,6 @@ class Entry(msgspec.Struct, frozen=True):
     """How many transactions each sink's records of the next batch are spread over."""
     seconds: dict[str, float] = {}
 
-    def position(self) -> dict[tuple[str, int], int]:
-        return {(one.topic, one.partition): one.end for one in self.partitions}
-
     def sources(self) -> dict[str, Counts]:
         """Each source's counts over all batches so far."""
         found: dict[str, Counts] = {}

@@ -5,6 +5,7 @@ Spark's checkpoint is the truth; the consumer group is told after each batch, so
 
 import json
 import logging
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from millrace.errors import UserError
 from millrace.kafka.clients import REQUEST_SECONDS, settings
+from millrace.kafka.commits import note
 from millrace_jobs.files import Folder
 from millrace_jobs.ledger import Entry
 
@@ -42,7 +44,11 @@ class Positions:
         """Tell the group. A failure costs nobody data: the next batch tells it again, and the observer sees the lag."""
         if entry is None:
             return
-        offsets = [TopicPartition(*of, end) for of, end in entry.position().items()]
+        took, now = sum(entry.seconds.values()), time.time()
+        offsets = [
+            TopicPartition(one.topic, one.partition, one.end, metadata=note(now, took, one.total.lost))
+            for one in entry.partitions
+        ]
         try:
             self._consumer.commit(offsets=offsets, asynchronous=False)
         except KafkaException as error:

@@ -64,13 +64,13 @@ class JobRun:
         self._spark, self._job, self._around = spark.newSession(), job, around
         self._spark.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
         self.plan = compile_job(self._spark, job)
-        self._folder = open_checkpoint(checkpoint, job)
+        self._checkpoint = open_checkpoint(checkpoint, job)
         self.status = Status(self.plan, status_file)
         group = naming.consumer_group(self.plan.namespace, self.plan.name)
         self._positions = Positions(around.bootstrap, around.client, group)
         slots = min(MOST_SLOTS, spark.sparkContext.defaultParallelism)
         self._engine = Engine(
-            self._spark, self.plan, self._folder, self._outlets(), self._positions, slots, self._batch_done
+            self._spark, self.plan, self._checkpoint.folder, self._outlets(), self._positions, slots, self._batch_done
         )
         self._stop, self._gate = threading.Event(), threading.Lock()
         self._failure: BaseException | None = None
@@ -136,7 +136,9 @@ class JobRun:
         spec, sources = self._job.spec, self._job.spec.sources
         parallelism = self._spark.sparkContext.defaultParallelism
         records = stream(self._spark, sources, self._around.bootstrap, self._around.client, parallelism)
-        writer = records.writeStream.foreachBatch(self._batch).option("checkpointLocation", self._folder.at("spark"))
+        writer = records.writeStream.foreachBatch(self._batch).option(
+            "checkpointLocation", self._checkpoint.folder.at("spark")
+        )
         millis = int(spec.trigger.interval.total_seconds() * 1000)
         writer = (
             writer.trigger(availableNow=True)
@@ -199,11 +201,23 @@ class JobRun:
             )
         if sink.postgres is None:
             raise UserError("spec.sinks: a sink must be a topic or a table.")
-        job = f"{self.plan.namespace}/{self.plan.name}"
-        target = PostgresTarget.of(job, sink.postgres, self.plan.result, self._around.environment, exactly_once)
+        target = PostgresTarget.of(
+            naming.job_key(self.plan.namespace, self.plan.name),
+            self._checkpoint.state,
+            sink.postgres,
+            self.plan.result,
+            self._around.environment,
+            exactly_once,
+        )
         return Outlet(sink.name, as_rows, target.by(), target)
 
     def _topic(self, topic: str, exactly_once: bool) -> KafkaTarget:
         return KafkaTarget(
-            self._around.bootstrap, dict(self._around.client), self.plan.namespace, self.plan.name, topic, exactly_once
+            bootstrap=self._around.bootstrap,
+            client=dict(self._around.client),
+            namespace=self.plan.namespace,
+            job=self.plan.name,
+            state=self._checkpoint.state,
+            topic=topic,
+            exactly_once=exactly_once,
         )

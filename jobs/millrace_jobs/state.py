@@ -79,11 +79,10 @@ def _rewriter(
                 low, high = (pc.min(one.column(TIME)).as_py(), pc.max(one.column(TIME)).as_py())
                 spans.append((low, high))
         writer.close()
-        files = (
-            [StateFile(source, writer.name, writer.rows, min(s[0] for s in spans), max(s[1] for s in spans))]
-            if spans
-            else []
-        )
+        files = []
+        if spans:
+            oldest, newest = min(span[0] for span in spans), max(span[1] for span in spans)
+            files = [StateFile(source, writer.name, writer.rows, oldest, newest, writer.bytes)]
         yield pa.RecordBatch.from_pylist([{"report": msgspec.json.encode(files).decode()}], schema=REPORT)
 
     return write

@@ -38,10 +38,6 @@ class WindowQuery:
     aggregates: Mapping[str, str]
     corrects: bool
 
-    def over_aligned(self, events: DataFrame, ends: Span) -> DataFrame:
-        """Tumbling and hopping windows that end within the span."""
-        return self.summary(self.members_of_aligned(events, ends), [START, END])
-
     def members_of_aligned(self, events: DataFrame, ends: Span) -> DataFrame:
         """Each event once for each of its windows that end within the span, with START and END."""
         size, every = self.rule.size, self.rule.every
@@ -57,14 +53,17 @@ class WindowQuery:
             found = in_reach.withColumn(END, F.explode(F.sequence(low, high, F.lit(every))))
         return found.withColumn(START, F.col(END) - F.lit(size))
 
-    def over_sessions(self, events: DataFrame) -> DataFrame:
-        """Every session of the events: maximal chains in which each event is less than the gap after the one before."""
-        in_order = Over.partitionBy(*self.keys()).orderBy(TIME)
+    def over_sessions(self, events: DataFrame, also: Sequence[str] = ()) -> DataFrame:
+        """Every session of the events: maximal chains in which each event is less than the gap after the one before.
+
+        Events that differ in one of the columns `also` are kept apart.
+        """
+        in_order = Over.partitionBy(*self.keys(), *also).orderBy(TIME)
         pause = F.col(TIME) - F.lag(TIME).over(in_order)
         opens = F.when(pause < F.lit(self.rule.size), 0).otherwise(1)
         chained = events.withColumn("_opens", opens).withColumn("_chain", F.sum("_opens").over(in_order))
         times = [F.min(TIME).alias(START), (F.max(TIME) + F.lit(self.rule.size)).alias(END)]
-        return self.summary(chained, ["_chain"], times).drop("_chain")
+        return self.summary(chained, [*also, "_chain"], times).drop("_chain")
 
     def members_of_sessions(self, events: DataFrame, sessions: DataFrame) -> DataFrame:
         """The events that are in one of these sessions."""
@@ -78,7 +77,7 @@ class WindowQuery:
             return now > before
         return (now - self.rule.size) // self.rule.every > (before - self.rule.size) // self.rule.every
 
-    def over_slides(self, events: DataFrame, ends: DataFrame) -> DataFrame:
+    def members_of_slides(self, events: DataFrame, ends: DataFrame) -> DataFrame:
         """For each row of `ends` (the by columns and END), the events of its key within `size` before it."""
         size = self.rule.size
         # Events and ends meet in buckets of the window's size: an end looks into its own and the one before.
@@ -88,8 +87,8 @@ class WindowQuery:
         looking = self.other(ends, F.col(END), looks)
         within = F.col(TIME).between(F.col(END) - F.lit(size), F.col(END))
         met = self.same(F.col("_bucket") == F.col("_look"), within)
-        found = events.withColumn("_bucket", bucket).join(looking, met).withColumn(START, F.col(END) - F.lit(size))
-        return self.summary(found, [START, END])
+        found = events.withColumn("_bucket", bucket).join(looking, met)
+        return found.withColumn(START, F.col(END) - F.lit(size))
 
     def times_of(self, events: DataFrame) -> DataFrame:
         """The distinct times of each key: the ends of its sliding windows."""

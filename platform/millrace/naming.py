@@ -4,6 +4,7 @@ Two parts of the platform that must agree on a name both ask here. It opens no c
 """
 
 PREFIX = "millrace"
+_BATCHES = "batches"
 
 
 def consumer_group(namespace: str, job: str) -> str:
@@ -16,9 +17,17 @@ def transactional_id(namespace: str, job: str, sink: str, slot: int) -> str:
     return f"{PREFIX}.{namespace}.{job}.{sink}.{slot}"
 
 
-def progress_group(namespace: str, job: str, sink: str) -> str:
-    """The group in which a sink's transactions write down the number of the batch they belong to."""
-    return f"{PREFIX}.{namespace}.{job}.{sink}.batches"
+def progress_group(namespace: str, job: str, sink: str, slot: int, state: str) -> str:
+    """The group in which a writer's transactions write down the number of the batch they belong to.
+
+    Numbers start anew with each new state of the job, so the state's own name is part of it.
+    """
+    return f"{transactional_id(namespace, job, sink, slot)}.{state}.{_BATCHES}"
+
+
+def is_progress_group(group: str) -> bool:
+    """Whether a group holds numbers of batches, and not how far somebody has read."""
+    return group.startswith(f"{PREFIX}.") and group.endswith(f".{_BATCHES}")
 
 
 def job_key(namespace: str, job: str) -> str:

@@ -1,5 +1,6 @@
 """What the integration tests share: one real broker and one Spark session for all of them."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from millrace.resources.jobs import StreamJob
 from millrace.resources.reading import parse_object
 from millrace_jobs.runs import JobRun, Surroundings
 from millrace_jobs.session import build_session
+
+# Tests are short: compiling their JVMs' code twice would cost more than it gains. Holds for every JVM started here.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 RunJob = Callable[..., dict[str, Any]]
 

@@ -281,6 +281,27 @@ def test_jobs_on_one_topic_stand_at_different_places(broker: str, positions: Pos
             assert standing.written[log.name, 0].at == pytest.approx(began - 100 + 10 * offset, abs=0.01)
 
 
+def test_the_ordinary_client_gives_the_same_figures(broker: str) -> None:
+    """What is used where brokers ask for a login."""
+    log = Log(broker, partitions=12)
+    for number in range(6):
+        log.write(5, at=time.time() - 100, step_seconds=10, partition=number)
+        log.commit(number, partition=number)
+    answers = []
+    for plain in (True, False):
+        positions = Positions(broker, plain=plain)
+        try:
+            answers.append(positions.read({log.group: {log.name: 1_700_000_000.0}}).groups[log.group])
+        finally:
+            positions.close()
+    fast, slow = answers
+    assert fast.places == slow.places
+    assert {one: written.at for one, written in fast.written.items()} == {
+        one: written.at for one, written in slow.written.items()
+    }
+    assert len(slow.written) == 5
+
+
 def test_the_note_of_a_commit_comes_back(log: Log) -> None:
     log.commit(0, text=note(1700000000.5, 1.25, 3))
     (commit,) = log.standing().commits.values()

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
 from millrace.local.prometheus import Prometheus
 from millrace.metrics import Exporter
+from millrace_dashboards import preview
 from millrace_dashboards.__main__ import BOARDS, DEMO_RULES, HOME
 from millrace_dashboards.boards import Panel
 from millrace_dashboards.rules import alerts
@@ -59,6 +61,13 @@ def test_prometheus_evaluates_every_rule_without_a_fault(prometheus: Prometheus)
 def test_what_is_wrong_fires_and_a_resting_job_is_silent(prometheus: Prometheus) -> None:
     """Every counter of the stand-ins rises, failures and losses too; every gauge of the running job is fine."""
     assert _fired(prometheus) == FIRING
+
+
+def test_the_preview_draws_every_board(prometheus: Prometheus, tmp_path: Path) -> None:
+    assert preview.main(["--prometheus", prometheus.address, "--minutes", "1", "--out", str(tmp_path)]) == 0
+    pictures = {path.stem: path.read_bytes() for path in tmp_path.glob("*.png")}
+    assert set(pictures) == {board.uid for board in BOARDS}
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
 
 
 def _fired(prometheus: Prometheus) -> set[tuple[str, str | None]]:

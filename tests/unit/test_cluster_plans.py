@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from millrace.errors import UserError
-from millrace_cluster import bases, fingerprints, layout, machine, nodes, state, tools, volumes
+from millrace_cluster import bases, bridges, fingerprints, layout, machine, nodes, state, tools, volumes
 from millrace_cluster.docker import daemon_settings
 from millrace_cluster.images import check_python, packages, requirements
 from millrace_cluster.places import REPOSITORY, Places, places
@@ -70,6 +70,11 @@ def test_the_clusters_of_two_cache_folders_share_no_name_in_the_kernel() -> None
 
     assert one.bridge != other.bridge and one.cgroup != other.cgroup
     assert len(one.bridge) <= 15
+
+
+def test_a_firewall_that_forwards_nothing_is_seen() -> None:
+    assert bridges.drops("-P FORWARD DROP\n-A FORWARD -j DOCKER-USER\n")
+    assert not bridges.drops("-P FORWARD ACCEPT\n")
 
 
 def test_a_record_survives_and_nothing_is_recorded_at_first(tmp_path: Path) -> None:

@@ -140,6 +140,7 @@ def test_the_fast_text_says_the_same_as_the_library() -> None:
     renderer.render(snapshot)
     fast = renderer.render(snapshot).decode()
     assert _samples(fast) == _samples(exposed(snapshot))
+    assert 'millrace_job_catch_up_seconds{namespace="shop",job="b"} +Inf\n' in fast
 
 
 def _samples(text: str) -> set[tuple[str, str, str, tuple[tuple[str, str], ...], float]]:

@@ -39,6 +39,12 @@ def test_a_job_that_reads_what_was_there_is_ok_although_something_is_always_unre
     assert verdict(story(lambda i: 100 * i, lambda i: 100 * i + 90)).name == "ok"
 
 
+def test_growing_load_is_ok_as_long_as_everything_is_read() -> None:
+    """More is unread at each look, because more comes; what was there at the first look is long done."""
+    found = verdict(story(lambda i: 100 * i * i, lambda i: 100 * (i + 1) * (i + 1)))
+    assert (found.name, found.catch_up_seconds) == ("ok", 0)
+
+
 def test_a_saw_is_ok() -> None:
     """Batches every five looks: lag rises and falls, and nothing is left behind."""
     assert verdict(story(lambda i: 500 * (i // 5), lambda i: 100 * i + 1)).name == "ok"

@@ -37,6 +37,7 @@ class KafkaTarget:
     client: Mapping[str, Any]
     namespace: str
     job: str
+    state: str
     topic: str
     exactly_once: bool
 
@@ -58,7 +59,8 @@ class KafkaTarget:
         own = naming.transactional_id(self.namespace, self.job, self.topic, slot)
         transactions = {"transactional.id": own, "transaction.timeout.ms": TRANSACTION_MS}
         producer = Producer(settings(self.bootstrap, **self.client, **_WRITING, **transactions))
-        marker = Consumer(settings(self.bootstrap, **self.client, **{"group.id": own, "enable.auto.commit": False}))
+        group = naming.progress_group(self.namespace, self.job, self.topic, slot, self.state)
+        marker = Consumer(settings(self.bootstrap, **self.client, **{"group.id": group, "enable.auto.commit": False}))
         try:
             producer.init_transactions(REQUEST_SECONDS)  # from here on no older attempt can commit
             if self._is_done(marker, batch):

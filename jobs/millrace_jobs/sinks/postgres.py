@@ -62,6 +62,7 @@ class PostgresTarget:
 
     address: str
     job: str
+    state: str
     table: str
     key: tuple[str, ...]
     columns: Mapping[str, str]
@@ -69,11 +70,17 @@ class PostgresTarget:
 
     @classmethod
     def of(
-        cls, job: str, sink: Postgres, result: StructType, environment: Mapping[str, str], exactly_once: bool
+        cls,
+        job: str,
+        state: str,
+        sink: Postgres,
+        result: StructType,
+        environment: Mapping[str, str],
+        exactly_once: bool,
     ) -> "PostgresTarget":
         address = connection(read_secret(sink.secret.name, environment))
         columns = {field.name: column_type(field.dataType) for field in result.fields}
-        return cls(address, job, sink.table, sink.key, columns, exactly_once)
+        return cls(address, job, state, sink.table, sink.key, columns, exactly_once)
 
     def by(self) -> Column:
         return F.xxhash64(*(F.col(f"`{name}`") for name in self.key))
@@ -82,7 +89,7 @@ class PostgresTarget:
         try:
             with psycopg.connect(self.address, connect_timeout=CONNECT_SECONDS) as connection:
                 _prepare(connection, self.table, self.columns, self.key)
-                if self.exactly_once and not _take_turn(connection, self.job, self.table, slot, batch):
+                if self.exactly_once and not _take_turn(connection, (self.job, self.table, slot, self.state), batch):
                     return sum(one.num_rows for one in rows)
                 return sum(self._write_rows(connection, one.schema.names, one.to_pylist()) for one in rows)
         except psycopg.Error as error:
@@ -108,14 +115,13 @@ def connection(secret: Mapping[str, str]) -> str:
 def _prepare(connection: psycopg.Connection[Any], table: str, columns: Mapping[str, str], key: Sequence[str]) -> None:
     """Make the table of positions and the sink's own table where they are missing."""
     fields = sql.SQL(", ").join(
-        sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind))
-        for name, kind in columns.items()
+        sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind)) for name, kind in columns.items()
     )
     unique = sql.SQL(", ").join(map(sql.Identifier, key))
     connection.execute("SELECT pg_advisory_xact_lock(7077)")  # CREATE IF NOT EXISTS is not safe against itself
     connection.execute(
         "CREATE TABLE IF NOT EXISTS millrace_positions "
-        "(job text, sink text, slot int, batch bigint, PRIMARY KEY (job, sink, slot))"
+        "(job text, sink text, slot int, state text, batch bigint, PRIMARY KEY (job, sink, slot))"
     )
     connection.execute(
         sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}, UNIQUE NULLS NOT DISTINCT ({}))").format(
@@ -125,14 +131,16 @@ def _prepare(connection: psycopg.Connection[Any], table: str, columns: Mapping[s
     connection.commit()
 
 
-def _take_turn(connection: psycopg.Connection[Any], job: str, sink: str, slot: int, batch: int) -> bool:
-    """Lock the slot's row; False when the batch is done already."""
+def _take_turn(connection: psycopg.Connection[Any], writer: tuple[str, str, int, str], batch: int) -> bool:
+    """Lock the writer's row; False when the batch is done already. A new state of the job counts from 0 again."""
+    job, sink, slot, state = writer
     connection.execute(
-        "INSERT INTO millrace_positions VALUES (%s, %s, %s, -1) ON CONFLICT DO NOTHING", (job, sink, slot)
+        "INSERT INTO millrace_positions VALUES (%s, %s, %s, %s, -1) ON CONFLICT DO NOTHING", (job, sink, slot, state)
     )
     moved = connection.execute(
-        "UPDATE millrace_positions SET batch = %s WHERE job = %s AND sink = %s AND slot = %s AND batch < %s",
-        (batch, job, sink, slot, batch),
+        "UPDATE millrace_positions SET batch = %s, state = %s "
+        "WHERE job = %s AND sink = %s AND slot = %s AND (batch < %s OR state <> %s)",
+        (batch, state, job, sink, slot, batch, state),
     )
     return moved.rowcount == 1
 

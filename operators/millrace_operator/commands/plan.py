@@ -4,7 +4,7 @@ import asyncio
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from millrace.commands import Command
@@ -14,8 +14,9 @@ from millrace.resources.changes import Change, compare, worst
 from millrace.resources.reading import parse_object, read_files
 from millrace_operator.actions import Apply, Manifest
 from millrace_operator.commands.reading import add_cluster_options, connect, explained, get, observe
+from millrace_operator.desired.target import DEFAULTS
 from millrace_operator.edge.api import Api, ApiError, UnreachableError, path_of
-from millrace_operator.settings import Settings
+from millrace_operator.settings import JobDefaults, Settings
 from millrace_operator.streamjobs.plan import Plan, plan
 from millrace_operator.streamjobs.state import Observed, parse_resource
 
@@ -79,8 +80,18 @@ async def _one(api: Api, resource: Resource, namespace: str) -> tuple[list[str],
         return list(topic_lines(title, live, stored)), True
     observed = await observe(api, live if live is not None else stored)
     new = parse_resource({**stored, "status": (live or {}).get("status")})
-    made = plan(replace(observed, resource=replace(new, finalizers=("",))), Settings())
+    made = plan(replace(observed, resource=replace(new, finalizers=("",))), Settings(jobs=_defaults(observed)))
     return list(job_lines(title, live is None, observed, made)), made.verdict.refusal is None
+
+
+def _defaults(observed: Observed) -> JobDefaults:
+    """What the operator that made the job fills in, as it wrote it down; our own for a new job."""
+    for (kind, _), found in observed.objects.items():
+        text = (found["metadata"].get("annotations") or {}).get(DEFAULTS)
+        if kind == "ConfigMap" and text:
+            known = {field.name for field in fields(JobDefaults)}
+            return JobDefaults(**{key: value for key, value in json.loads(text).items() if key in known})
+    return JobDefaults()
 
 
 async def _would_store(api: Api, resource: Resource, namespace: str, live: Manifest | None) -> Manifest:

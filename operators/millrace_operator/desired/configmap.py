@@ -4,12 +4,13 @@ It is mounted as a folder, so that a change of it reaches the running driver.
 """
 
 import json
+from dataclasses import asdict
 
 from millrace import naming
 from millrace.resources.metadata import API_VERSION
 from millrace_operator.actions import Manifest
 from millrace_operator.desired import spark
-from millrace_operator.desired.target import CLAIM, EPOCH, REVISION, SPEC_FILE, Target, metadata
+from millrace_operator.desired.target import CLAIM, DEFAULTS, EPOCH, REVISION, SPEC_FILE, Target, metadata
 from millrace_operator.settings import JobDefaults
 
 
@@ -19,6 +20,7 @@ def spec(target: Target, defaults: JobDefaults) -> Manifest:
         REVISION: str(target.revision),
         EPOCH: str(target.epoch),
         CLAIM: str(target.claim),
+        DEFAULTS: json.dumps(asdict(defaults), sort_keys=True),
     }
     return {
         "apiVersion": "v1",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -20,12 +20,12 @@ from confluent_kafka.admin import (
 )
 
 from millrace.kafka.clients import admin
-from millrace.kafka.positions import Positions
+from millrace_operator.edge import groups
 from millrace_operator.topics.plan import BROKER_TIME, Change, TopicsPlan
 from millrace_operator.topics.state import Declared, Kafka, Reader, Seen
 
 CHUNK = 500  # topics per request: few requests, and none so large that a broker times out
-OWN = ConfigSource.DYNAMIC_TOPIC_CONFIG
+DONE = ("TOPIC_ALREADY_EXISTS", "already has")  # said when the look before was not up to date
 T = TypeVar("T")
 Errors = dict[str, str]
 
@@ -69,21 +69,13 @@ class Broker:
             errors |= self._collect(self._client().delete_topics(list(delete), operation_timeout=self._deadline))
         return errors
 
-    def readers(self, topic: str, groups: Mapping[str, str]) -> tuple[Reader, ...]:
+    def readers(self, topic: str, jobs: Mapping[str, str]) -> tuple[Reader, ...]:
         """How far each job (by its group) is behind in the topic."""
-        positions = Positions(self._bootstrap, self._deadline)
-        try:
-            found = [(job, positions.lag(group, [topic])) for job, group in groups.items()]
-        finally:
-            positions.close()
-        return tuple(Reader(job, lag.records, lag.seconds) for job, lag in found)
+        return tuple(groups.reader(self._bootstrap, job, group, topic, self._deadline) for job, group in jobs.items())
 
-    def position(self, group: str) -> int | None:
+    def position(self, group: str, topics: Sequence[str]) -> int | None:
         """A number that grows when the group's position moves; None while it has none."""
-        answer = self._client().list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
-        partitions = answer[group].result(timeout=self._deadline).topic_partitions
-        offsets = [one.offset for one in partitions if one.offset >= 0]
-        return sum(offsets) if offsets else None
+        return groups.position(self._bootstrap, group, topics, self._deadline)
 
     def _client(self) -> AdminClient:
         if self._admin is None:
@@ -112,7 +104,7 @@ class Broker:
             try:
                 future.result(timeout=max(0.1, deadline - time.monotonic()))
             except (KafkaException, TimeoutError) as error:
-                if "TOPIC_ALREADY_EXISTS" not in str(error):
+                if not any(done in str(error) for done in DONE):
                     errors[name] = sentence(error)
         return errors
 
@@ -136,17 +128,23 @@ def _alteration(change: Change) -> ConfigResource:
 
 def _seen(metadata: Any, config: Mapping[str, ConfigEntry]) -> Seen:
     replicas = max((len(one.replicas) for one in metadata.partitions.values()), default=0)
-    own = {key: str(one.value) for key, one in config.items() if one.source == OWN}
-    defaults = {key: _default(one) for key, one in config.items()}
+    own = {key: str(one.value) for key, one in config.items() if _is_own(one)}
+    defaults = {key: value for key, one in config.items() if (value := _default(one)) is not None}
     return Seen(len(metadata.partitions), replicas, own, defaults)
 
 
-def _default(entry: ConfigEntry) -> str:
-    """What holds without the topic's own setting: the next one in the entry's list of synonyms."""
-    if entry.source != OWN:
+def _is_own(entry: ConfigEntry) -> bool:
+    """Whether it was set for this topic. The client gives the source as a number, whatever its types say."""
+    source: Any = entry.source
+    return int(getattr(source, "value", source)) == ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+
+
+def _default(entry: ConfigEntry) -> str | None:
+    """What holds without the topic's own setting: the next of its synonyms, where the broker tells of one."""
+    if not _is_own(entry):
         return str(entry.value)
-    others = [one for one in entry.synonyms.values() if one.source != OWN]
-    return str(others[0].value) if others else ""
+    others = [one for one in entry.synonyms.values() if not _is_own(one)]
+    return str(others[0].value) if others else None
 
 
 def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -48,8 +48,9 @@ class Clusters:
         if job is None:
             return None
         group = naming.consumer_group(key.namespace, key.name)
+        topics = sorted({source.topic for source in job.spec.sources})
         try:
-            question = self.ask(self._bootstrap(job), lambda broker: broker.position(group))
+            question = self.ask(self._bootstrap(job), lambda broker: broker.position(group, topics))
             return await asyncio.wait_for(question, POSITION_SECONDS)
         except (KafkaException, TimeoutError):
             return None

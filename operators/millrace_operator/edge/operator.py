@@ -95,6 +95,8 @@ class Operator:
                 await runner.cleanup()
 
     async def _act(self, stop: asyncio.Event) -> bool:
+        if await _first(stop.wait(), self._know_everything(), self.leader.keep()) != 1:
+            return stop.is_set()
         watching = asyncio.Event()
         ended = asyncio.Event()
         workers = [self._jobs.work() for _ in range(self._settings.pace.workers)]
@@ -125,6 +127,15 @@ class Operator:
             stop_flag=stop,
             ready_flag=ready,
         )
+
+    async def _know_everything(self) -> None:
+        """Nobody acts before all is known: a job whose ConfigMap was not seen yet would look like a new one."""
+        while True:
+            try:
+                return await self.list_everything()
+            except (ApiError, UnreachableError) as error:
+                logger.warning("first list: %s; trying again", error)
+                await asyncio.sleep(self._settings.election.retry)
 
     async def _resync(self) -> None:
         """Lists everything now and then: a watch does not tell what was deleted while it was broken."""

@@ -37,6 +37,7 @@ class _Memory:
     run: str
     advanced: datetime
     last: Progress | None = None
+    moved: bool = False
     position: int | None = None
     samples: deque[tuple[datetime, int, int]] = field(default_factory=deque)
 
@@ -100,11 +101,12 @@ class Progresses:
 
     def _told(self, memory: _Memory, said: Mapping[str, Any], healthy: bool | None, now: datetime) -> Progress:
         progress = replace(parse(said), healthy=healthy)
-        moved = memory.last is not None and progress.batch != memory.last.batch
-        if moved or healthy:
+        changed = memory.last is not None and progress.batch != memory.last.batch
+        memory.moved = memory.moved or changed
+        if changed or healthy:
             memory.advanced = now
         ratio = _late_ratio(memory, said, now)
-        memory.last = replace(progress, advanced=memory.advanced, late_ratio=ratio)
+        memory.last = replace(progress, advanced=memory.advanced, moved=memory.moved, late_ratio=ratio)
         return memory.last
 
     async def _seen(self, memory: _Memory, key: Key, now: datetime) -> Progress:

@@ -23,7 +23,7 @@ from millrace_operator.topics.state import Declared, Kafka, Reader, parse_topic
 
 logger = logging.getLogger(__name__)
 WRITERS = 16  # statuses that are written at the same time
-ROUNDS = 3  # looks in one pass: what was changed is looked at again, so that Ready is said at once
+PAUSES = (0.05, 0.2, 0.5, 1.0)  # seconds before what was changed is looked at again, so that Ready is said soon
 UNBUILT = "Topics in a cluster with authSecret are not built yet: this operator only speaks plaintext."
 Jobs = Callable[[], Mapping[Key, StreamJob]]
 
@@ -34,6 +34,7 @@ class TopicController:
         self._settings, self._counts = settings, counts
         self._declared: dict[Key, tuple[int, Declared]] = {}
         self._outcomes: dict[Key, Outcome] = {}
+        self._errors: dict[tuple[str, str], str] = {}
         self._dirty: set[Key] = set()
         self._news = asyncio.Event()
 
@@ -106,18 +107,35 @@ class TopicController:
         self._counts.reconciled("Topic", "failed" if failed else "done", time.monotonic() - started)
 
     async def _cluster(self, bootstrap: str, secret: bool, topics: list[Declared]) -> None:
-        errors: Errors = {}
-        for _ in range(ROUNDS):
-            everyone = self._sharing(topics, bootstrap)
-            kafka = await self._look(bootstrap, secret, everyone)
-            planned = plan(everyone, kafka, errors=errors)
-            if planned.ask:
-                planned = plan(everyone, kafka, await self._readers(bootstrap, planned.ask), errors)
+        """Look, change, and look again until there is nothing to change: a broker's answers lag behind its deeds."""
+        for pause in PAUSES:
+            planned = await self._planned(bootstrap, secret, topics)
             await self._tell(planned.outcomes)
             if planned.is_quiet or not self._writer.may_write():
                 return
-            errors = await self._clusters.ask(bootstrap, lambda broker, todo=planned: broker.carry_out(todo))  # type: ignore[misc]
-            self._log(planned, errors)
+            if not await self._change(bootstrap, planned):
+                break
+            await asyncio.sleep(pause)
+        await self._tell((await self._planned(bootstrap, secret, topics)).outcomes)
+
+    async def _change(self, bootstrap: str, planned: TopicsPlan) -> bool:
+        """Whether anything was taken; what was refused is remembered until a later try is taken."""
+        errors = await self._clusters.ask(bootstrap, lambda broker: broker.carry_out(planned))
+        tried = planned.topics()
+        for topic in tried:
+            self._errors.pop((bootstrap, topic), None)
+        self._errors |= {(bootstrap, topic): said for topic, said in errors.items()}
+        self._log(planned, errors)
+        return tried != errors.keys()
+
+    async def _planned(self, bootstrap: str, secret: bool, topics: list[Declared]) -> TopicsPlan:
+        everyone = self._sharing(topics, bootstrap)
+        errors = {topic: said for (cluster, topic), said in self._errors.items() if cluster == bootstrap}
+        kafka = await self._look(bootstrap, secret, everyone)
+        planned = plan(everyone, kafka, errors=errors)
+        if planned.ask:
+            planned = plan(everyone, kafka, await self._readers(bootstrap, planned.ask), errors)
+        return planned
 
     def _sharing(self, topics: list[Declared], bootstrap: str) -> list[Declared]:
         """The resources themselves, as they are now, and those that name the same topics of the same cluster."""

@@ -12,6 +12,7 @@ from millrace_operator.streamjobs.failures import Record
 from millrace_operator.streamjobs.state import Observed, Pod
 
 IMAGE = frozenset(["ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"])
+PROOF = timedelta(seconds=60)
 CONFIG = frozenset(["CreateContainerConfigError", "CreateContainerError", "RunContainerError"])
 
 
@@ -61,7 +62,7 @@ def _pod(pod: Pod, role: str, observed: Observed) -> Cause | None:
 
 def _failing(driver: Pod, record: Record, observed: Observed) -> Cause | None:
     """Ended by itself, and not seen to move since."""
-    if record.row and not is_moving(observed):  # it stays the cause until the job moves again
+    if record.row and not is_moving(observed, record):  # it stays the cause until the job moves again
         return _last_failure(record)
     if driver.running_since is None and driver.ended is not None and driver.ended.code != 0:
         return _last_failure(record)
@@ -100,15 +101,22 @@ def is_hung(observed: Observed, target: Target) -> bool:
     return progress.healthy is False or _silent(observed) >= target.job.spec.restart.stalled_after
 
 
-def is_moving(observed: Observed) -> bool:
-    """Running means moving: batches advance, or there is nothing to do and everything is there to do it."""
+def is_moving(observed: Observed, record: Record) -> bool:
+    """Running means moving: batches advance, or there is nothing to do.
+
+    A driver that failed before, or never finished a batch, must prove it: by a batch, by having nothing to read, or by
+    running well for a while. Else a job that fails with every start would look well in between.
+    """
     driver, progress = observed.driver, observed.progress
     if driver is None or driver.deleting or driver.running_since is None or progress is None or progress.cause:
         return False
     if progress.state != "running" or progress.healthy is False:
         return False
-    idle = observed.lag is None or observed.lag.records == 0
-    return progress.batch is not None or (idle and any(pod.running_since for pod in observed.executors))
+    if progress.batch is not None and not record.row:
+        return True
+    idle = observed.lag is not None and observed.lag.records == 0
+    works = any(pod.running_since for pod in observed.executors)
+    return progress.moved or (works and (idle or observed.now - driver.running_since >= PROOF))
 
 
 def _silent(observed: Observed) -> timedelta:

@@ -85,6 +85,8 @@ class Progress:
     late_ratio: float | None = None
     """The part of recent events that was late."""
     watermark: str | None = None
+    moved: bool = False
+    """A batch was finished in this run of the driver."""
     healthy: bool | None = None
     """Its /healthz: batches advance, or there is nothing to do. None: it did not answer."""
 

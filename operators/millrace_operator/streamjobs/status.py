@@ -80,7 +80,7 @@ def state_of(situation: Situation) -> str:
         return "Restarting"
     if situation.cause is not None:
         return "Stalled"
-    if is_moving(situation.observed):
+    if is_moving(situation.observed, situation.record):
         return "Running"
     return "Upgrading" if driver is not None and driver.revision not in (None, target.revision) else "Starting"
 
@@ -93,7 +93,7 @@ def _conditions(situation: Situation, state: str) -> list[Condition]:
 
 def _ready(situation: Situation, state: str) -> Condition:
     progress = situation.observed.progress
-    if is_moving(situation.observed) and situation.cause is None and progress is not None:
+    if is_moving(situation.observed, situation.record) and situation.cause is None and progress is not None:
         waits = progress.batch is None
         return Condition("Ready", "True", "WaitingForData" if waits else "Moving", _moving_message(situation))
     if situation.cause is not None:
@@ -102,7 +102,9 @@ def _ready(situation: Situation, state: str) -> Condition:
 
 
 def _moving_message(situation: Situation) -> str:
-    return _refused(situation) or "Batches advance."
+    progress = situation.observed.progress
+    waits = progress is not None and progress.batch is None
+    return _refused(situation) or ("There was nothing to read yet." if waits else "Batches advance.")
 
 
 def _refused(situation: Situation) -> str:

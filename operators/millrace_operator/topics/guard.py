@@ -48,7 +48,8 @@ def _is_shorter(key: str, put: Mapping[str, str], reset: tuple[str, ...], seen: 
 def _after(key: str, put: Mapping[str, str], reset: tuple[str, ...], seen: Seen) -> str | None:
     if key in put:
         return put[key]
-    return seen.defaults.get(key) if key in reset else seen.value(key)
+    # a default that the broker does not tell may be anything, so it counts as the shortest
+    return seen.defaults.get(key, "0") if key in reset else seen.value(key)
 
 
 def _limit(text: Any) -> float:

@@ -49,6 +49,11 @@ class TopicsPlan:
     ask: tuple[str, ...] = ()
     """Topics whose readers must be known before their retention may get shorter."""
 
+    def topics(self) -> set[str]:
+        """The topics that something is to be done to."""
+        created, altered = {one.topic for one in self.create}, {one.topic for one in self.alter}
+        return created | altered | {name for name, _ in self.grow} | set(self.delete)
+
     @property
     def is_quiet(self) -> bool:
         return not (self.create or self.grow or self.alter or self.delete or self.ask)

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from millrace.errors import UserError
+from millrace_cluster import bridges, fingerprints, images, layout, leftovers, state, tools, volumes
 from millrace_cluster import docker as daemons
-from millrace_cluster import fingerprints, images, layout, leftovers, state, tools, volumes
 from millrace_cluster.docker import Docker
 from millrace_cluster.kubectl import Kubectl
+from millrace_cluster.machine import check_may_start_docker
 from millrace_cluster.nodes import node_image
 from millrace_cluster.places import NAME, Places
 from millrace_cluster.programs import Programs
@@ -41,8 +42,10 @@ def up(programs: Programs) -> None:
     """A cluster with two nodes that are ready, shared volumes, and a kubeconfig."""
     places = programs.places
     _forget_scratch(places)
-    docker = _docker(programs)
+    if daemons.connect(programs) is None:
+        check_may_start_docker()  # what cannot be had is said before anything is made
     tools.install_kind(programs)
+    docker = _docker(programs)
     image = node_image(docker)
     config = layout.kind_config(places.volumes)
     key = fingerprints.of_files([], image, json.dumps(config, sort_keys=True))
@@ -98,7 +101,7 @@ def down(programs: Programs) -> None:
     if recorded is not None and recorded.own_docker:
         with step("stop our Docker daemon and clear up after it"):
             daemons.stop(programs)
-            leftovers.remove(programs)
+            _clear(programs)
     shutil.rmtree(places.live, ignore_errors=True)
 
 
@@ -124,7 +127,7 @@ def _docker(programs: Programs) -> Docker:
             raise UserError("Our Docker daemon runs but does not answer: run 'make cluster-down', then 'make cluster'.")
         if recorded is not None and recorded.own_docker:
             say("the last cluster was not taken down; clearing up after it")
-            leftovers.remove(programs)
+            _clear(programs)
         return daemons.start(programs, recorded)
     if recorded is None:
         made_network = not found.answers("network", "inspect", NETWORK)
@@ -149,7 +152,8 @@ def _create(docker: Docker, image: str, config: dict[str, object], key: str) -> 
     _delete_nodes(docker, network=False)
     shutil.rmtree(places.volumes, ignore_errors=True)
     places.volumes.mkdir(parents=True)
-    _make_network(docker)
+    if docker.own:
+        bridges.make(docker, NETWORK)
     with step("make the nodes (about 30 seconds)"):
         create = ["kind", "create", "cluster", "--config", "-", "--image", image]
         docker.programs.run([*create, "--kubeconfig", str(places.kubeconfig)], stdin=json.dumps(config))
@@ -157,14 +161,6 @@ def _create(docker: Docker, image: str, config: dict[str, object], key: str) -> 
         kubectl.run("wait", "--for=condition=Ready", "nodes", "--all", f"--timeout={READY}")
         kubectl.run("--namespace", "kube-system", "rollout", "status", "deployment/coredns", f"--timeout={READY}")
     state.save(places.state, recorded.having(cluster=key))
-
-
-def _make_network(docker: Docker) -> None:
-    """kind's network under our own daemon, with a bridge whose name we know after a crash too."""
-    if docker.own and not docker.answers("network", "inspect", NETWORK):
-        places = docker.programs.places
-        bridge = f"com.docker.network.bridge.name={places.bridge}"
-        docker.run("network", "create", "--subnet", places.node_range, "--opt", bridge, NETWORK)
 
 
 def _write_kubeconfig(docker: Docker) -> None:
@@ -193,7 +189,7 @@ def _end_orphans(programs: Programs) -> None:
 
 def _revive(programs: Programs, recorded: state.State) -> Docker | None:
     """A daemon that died remembers its containers and would bring them back: start it once more to make it forget."""
-    leftovers.remove(programs)
+    _clear(programs)
     containers = programs.places.docker_data / "containers"
     if not containers.is_dir() or not any(containers.iterdir()):
         return None
@@ -203,6 +199,11 @@ def _revive(programs: Programs, recorded: state.State) -> Docker | None:
         say("our Docker daemon does not start any more; its images are removed and made again next time")
         shutil.rmtree(programs.places.docker_data, ignore_errors=True)
         return None
+
+
+def _clear(programs: Programs) -> None:
+    leftovers.remove(programs)
+    bridges.remove(programs)
 
 
 def _forget_scratch(places: Places) -> None:

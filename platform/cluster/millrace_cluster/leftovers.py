@@ -1,6 +1,6 @@
-"""Finds and removes what a Docker daemon of ours leaves on the machine: processes, mounts, its bridge, cgroups.
+"""Finds and removes what a Docker daemon of ours leaves on the machine: processes, mounts, cgroups.
 
-Knows only what is marked as ours: the environment of a process, a path below our folder, our cgroup, our bridge.
+Knows only what is marked as ours: the environment of a process, a path below our folder, our cgroup.
 """
 
 import contextlib
@@ -66,8 +66,6 @@ def remove(programs: Programs) -> None:
     for folder in (places.live, places.docker_data):
         for point in mounts_below(_read("/proc/self/mountinfo").decode(), folder):
             programs.answers(["umount", "--lazy", point])
-    if Path("/sys/class/net", places.bridge).exists():
-        programs.answers(["ip", "link", "delete", places.bridge])
     _remove_cgroups(places)
 
 

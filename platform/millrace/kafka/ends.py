@@ -33,10 +33,9 @@ def read_offsets(
     """
     found: dict[Partition, int] = {}
     for address, mine in by_leader(wanted, leaders).items():
+        request = _FRONT.pack(-1, 0) + by_topic(mine, _ASKED.pack)
         try:
-            answer = wire.ask(
-                address, LIST_OFFSETS, VERSION, _FRONT.pack(-1, 0) + by_topic(mine, _ASKED.pack), deadline
-            )
+            answer = wire.ask(address, LIST_OFFSETS, VERSION, request, deadline)
             found |= _offsets(answer)
         except (OSError, struct.error):
             continue

@@ -139,12 +139,12 @@ def _times(answer: memoryview, positions: Mapping[Partition, int]) -> Iterator[t
     """For each partition that brought a batch: what is known of the record, or None when the header leaves it open."""
 
     def records_at(at: int) -> int:
-        aborted = _ANSWER.unpack_from(answer, at)[-1]
+        aborted = int(_ANSWER.unpack_from(answer, at)[-1])
         return at + _ANSWER.size + max(0, aborted) * _ABORTED_BYTES
 
     def skip(at: int) -> int:
         start = records_at(at)
-        return start + 4 + max(0, struct.unpack_from(">i", answer, start)[0])
+        return start + 4 + max(0, int(struct.unpack_from(">i", answer, start)[0]))
 
     for topic, at in topics_in(answer, 4, skip):  # after the throttle time
         one = (topic, _ANSWER.unpack_from(answer, at)[0])

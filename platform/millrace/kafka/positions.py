@@ -1,29 +1,24 @@
 """How far consumer groups are behind their topics, by what the broker says.
 
 Committed positions are read first and end offsets after, so lag is never too small; nothing here ever writes. All calls
-are batched: the number of requests does not grow with the number of partitions. Clients can only ask for the offsets of
-one group at a time, so those questions are put all at once and waited for together.
+are batched: the number of requests grows with the number of brokers only, not with that of partitions or groups.
 """
 
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
     OFFSET_END,
-    OFFSET_INVALID,
-    ConsumerGroupTopicPartitions,
     KafkaError,
     KafkaException,
 )
 
 from millrace.kafka.clients import REQUEST_SECONDS, admin, is_plaintext
-from millrace.kafka.commits import Commit, read_note
 from millrace.kafka.ends import client_offsets, read_offsets
+from millrace.kafka.groups import Commits, GroupConsumers, read_commits
 from millrace.kafka.times import Times
 from millrace.kafka.wire import Address, Wire
 from millrace.lag import Log, Partition, Place, Start, Written, age, place
@@ -31,7 +26,6 @@ from millrace.lag import Log, Partition, Place, Start, Written, age, place
 OBSERVER_GROUP = "millrace.observer"  # never commits and never joins; a consumer must have some group
 LEADER_SECONDS = 2.0  # the client waits for a leader that is away; longer than this nobody else shall wait for it
 
-Commits = Mapping[Partition, Commit]
 Logs = dict[Partition, Log]
 
 
@@ -68,9 +62,12 @@ class Reading:
 class Positions:
     """Asks one cluster. Keeps its connections, so that asking every second costs little. Not thread-safe."""
 
-    def __init__(self, bootstrap: str, deadline_seconds: float = REQUEST_SECONDS) -> None:
+    def __init__(self, bootstrap: str, deadline_seconds: float = REQUEST_SECONDS, plain: bool | None = None) -> None:
+        """`plain`: whether brokers may be asked over a plain connection; by default what the settings say."""
         self._admin = admin(bootstrap)
-        self._wire = Wire() if is_plaintext(bootstrap) else None
+        self._wire = Wire() if (is_plaintext(bootstrap) if plain is None else plain) else None
+        self._consumers = GroupConsumers(bootstrap)
+        self._broker: Address = ("", 0)
         self._times = Times(bootstrap, OBSERVER_GROUP, self._wire)
         self._seconds = deadline_seconds
         self._deadline = 0.0
@@ -81,6 +78,7 @@ class Positions:
 
     def close(self) -> None:
         self._times.close()
+        self._consumers.close()
         if self._wire is not None:
             self._wire.close()
 
@@ -96,9 +94,9 @@ class Positions:
     def read(self, groups: Mapping[str, Mapping[str, Start]]) -> Reading:
         """Where the groups stand in their topics. Topics that do not exist have no partitions."""
         self._deadline = time.monotonic() + self._seconds
-        commits, failed = self._commits(groups)
+        existing = self._partitions({topic for topics in groups.values() for topic in topics})
+        commits, failed = self._commits(groups, existing)
         asked = {group: topics for group, topics in groups.items() if group in commits}
-        existing = self._partitions({topic for topics in asked.values() for topic in topics})
         logs = self._logs()
         begins = self._begins(asked, commits, logs)
         places = {group: _places(group, topics, commits[group], logs, begins) for group, topics in asked.items()}
@@ -107,35 +105,44 @@ class Positions:
             found = {group: replace(one, unanswered=_of(silent, asked[group])) for group, one in found.items()}
         return Reading(time.time(), found, failed)
 
+    def commits(self, groups: Iterable[str]) -> dict[str, Commits]:
+        """Every position that the groups ever committed."""
+        self._deadline = time.monotonic() + self._seconds
+        existing = self._partitions(None)
+        everywhere = {topic for topic, _number in existing}
+        return self._commits(dict.fromkeys(groups, everywhere), existing)[0]
+
     def _left(self) -> float:
         return max(0.001, self._deadline - time.monotonic())
 
-    def _commits(self, groups: Iterable[str]) -> tuple[dict[str, Commits], dict[str, str]]:
-        options = {"request_timeout": self._left()}
-        asks = {one: [ConsumerGroupTopicPartitions(one)] for one in groups}
-        asked = {one: self._admin.list_consumer_group_offsets(ask, **options) for one, ask in asks.items()}
-        self.asked["commits"] += len(asked)
-        found: dict[str, Commits] = {}
-        failed: dict[str, str] = {}
-        for group, answer in asked.items():
-            try:
-                found[group] = _committed(self._result(answer[group]))
-            except KafkaException as error:
-                failed[group] = _reason(error)
+    def _commits(
+        self, groups: Mapping[str, Iterable[str]], existing: set[Partition]
+    ) -> tuple[dict[str, Commits], dict[str, str]]:
+        """The commits of each group, and why a group could not be asked. That none could be asked is an error."""
+        if self._wire is not None:
+            before = self._wire.requests
+            found, failed = read_commits(self._wire, self._broker, groups, self._deadline)
+            self.asked["commits"] += self._wire.requests - before
+        else:
+            found, failed = self._consumers.read(
+                {one: _of(existing, topics) for one, topics in groups.items()}, self._left()
+            )
+            self.asked["commits"] += len(groups)
         if failed and not found:
             raise KafkaException(KafkaError(KafkaError._FAIL, next(iter(failed.values()))))  # noqa: SLF001
         return found, failed
 
-    def _partitions(self, topics: set[str]) -> set[Partition]:
-        """Every partition that exists; who leads it is remembered for the questions that follow."""
+    def _partitions(self, topics: set[str] | None) -> set[Partition]:
+        """Every partition of the topics, or of all, that exists; who leads it is remembered for what follows."""
         listed = self._admin.list_topics(timeout=self._left())
         self.asked["metadata"] += 1
         found = {
             (topic, number): one.leader
-            for topic in topics & listed.topics.keys()
+            for topic in (listed.topics.keys() if topics is None else topics & listed.topics.keys())
             for number, one in listed.topics[topic].partitions.items()
         }
         brokers = {number: (str(one.host), one.port) for number, one in listed.brokers.items()}
+        self._broker = next(iter(brokers.values()), ("", 0))
         self._leaders = {one: brokers[leader] for one, leader in found.items() if leader in brokers}
         return set(found)
 
@@ -194,12 +201,6 @@ class Positions:
         self.asked["times"] += self._times.consumed + (self._wire.requests if self._wire else 0) - before
         return {group: _standing(mine, commits[group], times) for group, mine in places.items()}
 
-    def _result(self, future: Future[Any]) -> Any:
-        try:
-            return future.result(timeout=self._left())
-        except TimeoutError:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from None  # noqa: SLF001  # its public name
-
 
 def lag(bootstrap: str, group: str, topics: Iterable[str]) -> Lag:
     """One question, one answer. Whoever asks often keeps a `Positions`."""
@@ -210,18 +211,14 @@ def lag(bootstrap: str, group: str, topics: Iterable[str]) -> Lag:
         positions.close()
 
 
-def _committed(answer: ConsumerGroupTopicPartitions) -> Commits:
-    found = answer.topic_partitions or []
-    return {
-        (one.topic, one.partition): Commit(one.offset, read_note(one.metadata))
-        for one in found
-        if one.offset != OFFSET_INVALID and one.error is None
-    }
-
-
-def _reason(error: BaseException | None) -> str:
-    cause = error.args[0] if error is not None and error.args else error
-    return str(cause.str() if isinstance(cause, KafkaError) else cause)
+def committed_topics(bootstrap: str, groups: Iterable[str]) -> dict[str, set[str]]:
+    """The topics in which each group has a position; groups without any are left out."""
+    positions = Positions(bootstrap)
+    try:
+        reading = positions.commits(groups)
+    finally:
+        positions.close()
+    return {group: {topic for topic, _number in found} for group, found in reading.items() if found}
 
 
 def _of(partitions: Iterable[Partition], topics: Iterable[str]) -> frozenset[Partition]:

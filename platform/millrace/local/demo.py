@@ -18,7 +18,7 @@ from millrace.resources.reading import SpecError
 from millrace.shop import Burst, Shop
 
 # Ten minutes are in the books when the demo begins: there is a backlog to catch up with, and windows to close.
-SHOP = Shop(events_per_second=200, history=timedelta(minutes=10), burst=Burst(at_seconds=25))
+SHOP = Shop(events_per_second=200, users=4_000, history=timedelta(minutes=10), burst=Burst(at_seconds=25))
 START_SECONDS = 120.0
 DRAIN_SECONDS = 180.0
 

@@ -6,16 +6,13 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, TopicPartition
 
-from millrace.errors import UserError
+from millrace.kafka.clients import consumer
 from millrace.kafka.positions import Lag, Positions
-from millrace.kafka.topics import look
 
 PERIOD_SECONDS = 1.0
 ANSWER_SECONDS = 5.0
-# Kafka makes this topic when the first group asks for its coordinator. Asking for a group's offsets before can hang.
-COMMITS_TOPIC = "__consumer_offsets"
 
 
 class LagWatch:
@@ -44,24 +41,29 @@ class LagWatch:
         return self._found.get(job)
 
     def _run(self) -> None:
-        while not _anyone_committed(self._bootstrap):
-            if self._closing.wait(PERIOD_SECONDS):
-                return
         positions = Positions(self._bootstrap, ANSWER_SECONDS)
+        ready: set[str] = set()
         try:
             while not self._closing.is_set():
                 for name, (group, topics) in self._jobs.items():
-                    self._found[name] = _ask(positions, group, topics)
+                    if name in ready or _coordinator_answers(self._bootstrap, group, topics):
+                        ready.add(name)
+                        self._found[name] = _ask(positions, group, topics)
                 self._closing.wait(PERIOD_SECONDS)
         finally:
             positions.close()
 
 
-def _anyone_committed(bootstrap: str) -> bool:
+def _coordinator_answers(bootstrap: str, group: str, topics: Sequence[str]) -> bool:
+    """Whether the group's coordinator is up: librdkafka's admin client crashes when it asks one that still loads."""
+    asker = consumer(bootstrap, group, **{"enable.auto.commit": False})
     try:
-        return COMMITS_TOPIC in look(bootstrap).topics
-    except UserError:
+        asker.committed([TopicPartition(topic, 0) for topic in topics], timeout=ANSWER_SECONDS)
+    except KafkaException:
         return False
+    finally:
+        asker.close()
+    return True
 
 
 def _ask(positions: Positions, group: str, topics: Sequence[str]) -> Lag | None:

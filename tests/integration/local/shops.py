@@ -20,7 +20,7 @@ from tests.oracle.model import Log, Record, parse_job
 from tests.oracle.reading import Delivered
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "jobs" / "examples").glob("*.yaml"))
-SHOP = Shop(seed=3, events_per_second=15, users=40, history=timedelta(minutes=20))
+SHOP = Shop(seed=3, events_per_second=15, users=300, history=timedelta(minutes=20))
 EVENTS = 20 * 60 * 15
 # Columns of results that the oracle does not compute; each has a test of its own.
 BEYOND_THE_ORACLE = {"visitors", "mean_order"}

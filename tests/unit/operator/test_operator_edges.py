@@ -1,7 +1,6 @@
 """The operator's own machinery: election, queue, cache, alerts, and what it reads from the lag observer."""
 
 import asyncio
-import copy
 import json
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -10,7 +9,6 @@ import pytest
 
 from millrace_operator.actions import Apply, Manifest, Ref, Warn, WriteStatus
 from millrace_operator.alerts import NotANotificationError, annotations
-from millrace_operator.edge.api import Api, ApiError, UnreachableError, path_of
 from millrace_operator.edge.apply import NotLeaderError, Writer, event
 from millrace_operator.edge.cache import Cache, Key
 from millrace_operator.edge.lags import parse
@@ -18,6 +16,7 @@ from millrace_operator.edge.leader import Leader
 from millrace_operator.edge.queues import WakeQueue
 from millrace_operator.settings import Election
 from millrace_operator.streamjobs.state import Lag
+from tests.unit.operator.memory import MemoryApi
 
 pytestmark = pytest.mark.unit
 
@@ -26,54 +25,6 @@ QUICK = Election(lease=1, renew=0.02, deadline=0.3, retry=0.02)
 
 def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(main())
-
-
-class MemoryApi(Api):
-    """An API server of one process: objects with versions, conflicts, and outages on request."""
-
-    def __init__(self) -> None:
-        self.objects: dict[str, Manifest] = {}
-        self.version = 0
-        self.away = False
-        self.refuse: dict[str, int] = {}
-
-    def _store(self, manifest: Manifest) -> Manifest:
-        self.version += 1
-        made = copy.deepcopy(manifest)
-        made["metadata"]["resourceVersion"] = str(self.version)
-        self.objects[_place(manifest)] = made
-        return copy.deepcopy(made)
-
-    def _check(self, kind: str) -> None:
-        if self.away:
-            raise UnreachableError("away")
-        if kind in self.refuse:
-            raise ApiError(self.refuse[kind], f"{kind} is refused")
-
-    async def get(self, ref: Ref) -> Manifest | None:
-        self._check("get")
-        return copy.deepcopy(self.objects.get(path_of(ref.kind, ref.namespace, ref.name)))
-
-    async def create(self, manifest: Manifest) -> Manifest:
-        self._check(manifest["kind"])
-        if _place(manifest) in self.objects:
-            raise ApiError(409, "exists")
-        return self._store(manifest)
-
-    async def replace(self, manifest: Manifest) -> Manifest:
-        self._check(manifest["kind"])
-        if self.objects[_place(manifest)]["metadata"]["resourceVersion"] != manifest["metadata"]["resourceVersion"]:
-            raise ApiError(409, "someone was faster")
-        return self._store(manifest)
-
-    async def apply(self, manifest: Manifest, subresource: str = "") -> Manifest:
-        self._check(manifest["kind"])
-        return self._store(manifest)
-
-
-def _place(manifest: Manifest) -> str:
-    meta = manifest["metadata"]
-    return path_of(manifest["kind"], meta["namespace"], meta["name"])
 
 
 def test_one_of_two_leads_and_the_other_follows_when_it_dies() -> None:

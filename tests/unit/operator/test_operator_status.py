@@ -97,6 +97,12 @@ def test_every_cause_is_named_with_its_words(world: World, reason: str, seen: di
 HEALTHY: list[tuple[str, dict[str, Any], str]] = [
     ("Moving", {"pods": (driver(), executor()), "progress": moving()}, "Running"),
     ("WaitingForData", {"pods": (driver(), executor()), "progress": moving(batch=None)}, "Running"),
+    ("Starting", {"pods": (driver(20), executor(10)), "progress": moving(batch=None)}, "Starting"),
+    (
+        "WaitingForData",
+        {"pods": (driver(20), executor(10)), "progress": moving(batch=None), "lag": Lag(0, 0.0)},
+        "Running",
+    ),
     ("Starting", {"pods": (driver(5, ready=False),), "progress": moving(state="starting", batch=None)}, "Starting"),
     ("Starting", {"pods": (driver(5),), "progress": moving(batch=None)}, "Starting"),
     ("Starting", {}, "Starting"),
@@ -112,8 +118,16 @@ def test_nothing_is_stalled_without_a_cause(world: World, reason: str, seen: dic
 
 
 def test_a_first_batch_that_has_work_is_not_ready(world: World) -> None:
-    seen = {"pods": (driver(), executor()), "progress": moving(batch=None), "lag": Lag(100, 5.0)}
+    seen = {"pods": (driver(30), executor()), "progress": moving(batch=None), "lag": Lag(100, 5.0)}
     assert condition(world.look(**seen), "Ready") == ("False", "Starting")
+
+
+def test_after_a_failure_a_driver_must_prove_that_it_moves(world: World) -> None:
+    fail(world, 1, cause="Unknown", message="boom")
+    again = {"pods": (driver(20, ended=ended(1)), executor(10))}
+    assert condition(world.settle(**again, progress=moving()), "Stalled") == ("True", "Unknown")
+    assert condition(world.settle(**again, progress=moving(moved=True)), "Stalled") == ("False", "NothingWrong")
+    assert len(world.warnings) == 1
 
 
 def test_a_hung_driver_is_started_again(world: World) -> None:

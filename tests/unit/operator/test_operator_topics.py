@@ -224,3 +224,9 @@ def test_a_warning_comes_with_a_new_reason_only() -> None:
 def test_only_a_topic_that_goes_with_its_resource_is_held(declared: Declared, names: tuple[str, ...]) -> None:
     found = [one for one in status.actions(outcome(declared), NOW) if isinstance(one, Finalizers)]
     assert [one.names for one in found] == [names]
+
+
+def test_a_default_that_nobody_knows_counts_as_shorter() -> None:
+    unknown = {key: value for key, value in DEFAULTS.items() if key != "retention.ms"}
+    made = look(topic(), there=seen(config={"retention.ms": "3600000"}, defaults=unknown))
+    assert made.ask == ("views",)

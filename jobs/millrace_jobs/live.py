@@ -1,0 +1,72 @@
+"""What can change while the job runs: the spec's file is read again when it changes, and live fields take effect."""
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkContext
+
+from millrace.errors import UserError
+from millrace.resources.jobs import StreamJob
+from millrace.resources.reading import read_files
+
+LOOK_EVERY_SECONDS = 5.0
+log = logging.getLogger(__name__)
+
+
+def watch(spec: Path, job: StreamJob, context: SparkContext) -> Callable[[], None]:
+    """Follow the file in the background; call the answer to stop."""
+    ended = threading.Event()
+    wanted = job.spec.executors.instances
+
+    def follow() -> None:
+        nonlocal wanted
+        seen = _content(spec)
+        while not ended.wait(LOOK_EVERY_SECONDS):
+            now = _content(spec)
+            if now is None or now == seen:
+                continue
+            seen = now
+            asked = _executors(spec)
+            if asked is not None and asked != wanted:
+                wanted = asked
+                scale(context, wanted)
+
+    threading.Thread(target=follow, name="live", daemon=True).start()
+    return ended.set
+
+
+def scale(context: SparkContext, executors: int) -> None:
+    """Ask for so many executors in all; surplus ones are let go. Without a cluster manager there is nothing to ask."""
+    if not str(context.master).startswith("k8s"):
+        return
+    jvm, spark = context._jvm, context._jsc.sc()  # noqa: SLF001 - PySpark has no call for this
+    empty = jvm.scala.collection.immutable.Map.empty()  # type: ignore[union-attr]
+    spark.requestTotalExecutors(executors, 0, empty)
+    for name in _surplus(spark, executors):
+        spark.killExecutor(name)
+    log.info("executors: %d", executors, extra={"event": "scaled"})
+
+
+def _surplus(spark: Any, wanted: int) -> list[str]:
+    running = spark.getExecutorIds()
+    names = [str(running.apply(index)) for index in range(running.size())]
+    return sorted(names, key=int)[wanted:]
+
+
+def _executors(spec: Path) -> int | None:
+    try:
+        jobs = [resource for resource in read_files([spec]) if isinstance(resource, StreamJob)]
+    except UserError as error:
+        log.warning("the changed spec is not taken: %s", error, extra={"event": "spec-refused"})
+        return None
+    return jobs[0].spec.executors.instances if jobs else None
+
+
+def _content(spec: Path) -> bytes | None:
+    try:
+        return spec.read_bytes()
+    except OSError:
+        return None  # a ConfigMap is being swapped; it is there again the next time
