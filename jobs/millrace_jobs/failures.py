@@ -36,7 +36,14 @@ _SIGNS: tuple[tuple[str, str, Blame], ...] = (
     (_any("UnknownTopicOrPartition", "does not host this topic-partition"), "TopicMissing", "infrastructure"),
     (_any("SaslAuthentication", "AuthorizationException", "_AUTHENTICATION"), "BrokerRefused", "infrastructure"),
     (
-        _any("TimeoutException", "DisconnectException", "BrokerNotAvailable", "_ALL_BROKERS_DOWN", "_TRANSPORT", "new KafkaAdminClient"),
+        _any(
+            "TimeoutException",
+            "DisconnectException",
+            "BrokerNotAvailable",
+            "_ALL_BROKERS_DOWN",
+            "_TRANSPORT",
+            "new KafkaAdminClient",
+        ),
         "BrokerUnreachable",
         "infrastructure",
     ),

@@ -43,7 +43,8 @@ def scale(context: SparkContext, executors: int) -> None:
     if not str(context.master).startswith("k8s"):
         return
     jvm, spark = context._jvm, context._jsc.sc()  # noqa: SLF001 - PySpark has no call for this
-    empty = jvm.scala.collection.immutable.Map.empty()  # type: ignore[union-attr]
+    # a companion object: Java, and so py4j, knows it only by the name that Scala's compiler gave it
+    empty = getattr(getattr(jvm.scala.collection.immutable, "Map$"), "MODULE$").empty()  # type: ignore[union-attr]
     spark.requestTotalExecutors(executors, 0, empty)
     for name in _surplus(spark, executors):
         spark.killExecutor(name)

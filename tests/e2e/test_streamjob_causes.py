@@ -73,12 +73,13 @@ def test_what_keeps_a_driver_from_starting(
     resources.wait(f"{name} to go", lambda: not resources.exists("StreamJob", name), 150)
 
 
-def test_a_job_that_raises_with_every_start_is_stalled_with_its_last_words(resources: Resources, kafka: Kafka) -> None:
+def test_code_that_raises_ends_in_failed_with_its_last_words(resources: Resources, kafka: Kafka) -> None:
     step = {"sql": "SELECT user, raise_error('the till is empty') AS url FROM input"}
-    resources.create(job("raises", kafka.inside, transform=[step], restart={"policy": "Never"}))
-    resources.wait_for_state("raises", "Failed", 240)
-    status, _, message = resources.condition("StreamJob", "raises", "Stalled")
-    assert status == "True"
+    restart = {"backoff": "1s", "maxFailures": 2}
+    resources.create(job("raises", kafka.inside, transform=[step], restart=restart))
+    resources.wait_for_state("raises", "Failed", 300)
+    status, reason, message = resources.condition("StreamJob", "raises", "Stalled")
+    assert (status, reason) == ("True", "UserCodeRaised")
     assert "the till is empty" in message
     resources.wait("the driver to be gone", lambda: resources.driver("raises") is None, 90)
     resources.delete("StreamJob", "raises")

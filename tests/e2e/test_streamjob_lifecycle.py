@@ -159,6 +159,14 @@ def test_a_live_change_reaches_the_driver_without_a_restart(resources: Resources
     assert resources.state(NAME) == "Running"
 
 
+def test_executors_come_and_go_without_a_restart(resources: Resources) -> None:
+    before = resources.driver(NAME).metadata.uid
+    for wanted in (2, 1):
+        resources.edit("StreamJob", NAME, executors={"instances": wanted})
+        resources.wait(f"{wanted} executors", lambda n=wanted: len(resources.executors(NAME)) == n, 180)  # type: ignore[misc]
+    assert resources.driver(NAME).metadata.uid == before
+
+
 def test_a_restart_change_goes_on_from_the_checkpoint(resources: Resources, log: Log) -> None:
     before, done = resources.driver(NAME).metadata.uid, batch(resources)
     resources.edit("StreamJob", NAME, trigger={"interval": "2s"})

@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import OFFSET_END, ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import NewPartitions
 from confluent_kafka.cimpl import NewTopic
 
 from millrace.kafka.clients import admin, consumer, producer
 from millrace.kafka.commits import Note, note
+from millrace.kafka.ends import read_offsets
 from millrace.kafka.positions import Lag, Positions, Standing, lag
 from millrace.kafka.retention import keeps
+from millrace.kafka.wire import Wire
 from millrace.lag import Start
 
 pytestmark = pytest.mark.integration
@@ -315,6 +317,7 @@ def test_requests_do_not_grow_with_partitions(broker: str) -> None:
         for number in range(partitions):
             log.write(1, partition=number) if number < 3 else None
         log.commit(0)
+        wait_for(lambda log=log, count=partitions: len(first_answers(log)) == count, "leaders")  # type: ignore[misc]
         positions = Positions(broker)
         try:
             positions.read({log.group: {log.name: "earliest"}})
@@ -322,6 +325,17 @@ def test_requests_do_not_grow_with_partitions(broker: str) -> None:
         finally:
             positions.close()
     assert counts[10] == counts[100]
+
+
+def first_answers(log: Log) -> dict[tuple[str, int], int]:
+    """A partition that was just made has no leader for a moment, and is then asked for once more."""
+    wire, listed = Wire(), log.admin.list_topics(timeout=10)
+    wanted = dict.fromkeys(((log.name, number) for number in listed.topics[log.name].partitions), OFFSET_END)
+    leaders = dict.fromkeys(wanted, next((str(one.host), one.port) for one in listed.brokers.values()))
+    try:
+        return read_offsets(wire, wanted, leaders, time.monotonic() + 10)
+    finally:
+        wire.close()
 
 
 def test_times_are_asked_for_once(log: Log, positions: Positions) -> None:

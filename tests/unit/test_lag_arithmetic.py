@@ -119,6 +119,10 @@ def test_a_note_is_read_as_it_was_written() -> None:
     assert read_note(note(1700000000.25, 2.5, 7)) == Note(1700000000.25, 2.5, 7)
 
 
+def test_the_zero_that_librdkafka_puts_behind_it_does_not_matter() -> None:
+    assert read_note(note(1.5) + "\0") == Note(1.5)
+
+
 @pytest.mark.parametrize(
     "text", [None, "", "7", "{", "[]", "{}", '{"at": "now"}', '{"at": -1}', '{"at": NaN}', '{"at": 1, "lost": null}']
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import kopf
+from kubernetes import client, config
 
 from millrace.errors import UserError
 
@@ -73,9 +74,7 @@ def in_cluster() -> Credentials:
 
 
 def from_kubeconfig(path: str | None, context: str | None) -> Credentials:
-    """Read by the official client, which knows the login plugins of the clouds; only needed outside of a cluster."""
-    from kubernetes import client, config
-
+    """Read by the official client, which knows the login plugins of the clouds."""
     loaded = client.Configuration()
     try:
         config.load_kube_config(path, context, client_configuration=loaded)

@@ -41,7 +41,7 @@ def read_note(text: str | None) -> Note | None:
     if not text:
         return None
     try:
-        found = json.loads(text)
+        found = json.loads(text.rstrip("\0"))  # librdkafka commits the end of its string too
     except ValueError:
         return None
     if not isinstance(found, Mapping):

@@ -1,10 +1,9 @@
 """Logs into a real broker, byte for byte and with their own timestamps, and what jobs wrote back out of it."""
 
 import time
-from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 
 from millrace.kafka.clients import admin, consumer, producer
@@ -95,7 +94,10 @@ def _delivered(message: Any) -> Delivered:
 
 def committed(bootstrap: str, group: str, topic: str) -> dict[int, int]:
     """The group's positions in one topic, by partition."""
-    client = admin(bootstrap)
-    answer: Future[Any] = client.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group]
-    found = answer.result(timeout=SECONDS).topic_partitions
-    return {one.partition: one.offset for one in found if one.topic == topic}
+    reader = consumer(bootstrap, group, **{"enable.auto.commit": False})
+    try:
+        listed = reader.list_topics(topic, timeout=SECONDS).topics[topic].partitions
+        found = reader.committed([TopicPartition(topic, number) for number in listed], timeout=SECONDS)
+        return {one.partition: one.offset for one in found}
+    finally:
+        reader.close()
