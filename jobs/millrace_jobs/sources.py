@@ -9,6 +9,12 @@ from pyspark.sql import functions as F
 
 from millrace.resources.sources import Source
 
+# A broker that is away is to be told within half a minute; the clients' own patience is three minutes, in silence.
+_PATIENCE = {
+    "kafka.default.api.timeout.ms": "15000",
+    "kafka.request.timeout.ms": "10000",
+    "fetchOffset.numRetries": "1",
+}
 _COLUMNS = ("key", "value", "topic", "partition", "offset")
 
 
@@ -28,6 +34,7 @@ def _stream(spark: SparkSession, source: Source, bootstrap: str, client: Mapping
         "maxOffsetsPerTrigger": str(source.max_records_per_batch),
         "kafka.isolation.level": "read_committed",  # what a transaction took back was never there
         "failOnDataLoss": "false",  # records that retention took are counted in the ledger; stopping saves none of them
+        **_PATIENCE,
         **_start(source.start_from),
         **{f"kafka.{name}": value for name, value in client.items()},
     }
