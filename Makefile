@@ -11,7 +11,7 @@ export MILLRACE_JARS ?= $(JARS)
 .PHONY: help
 help: ## Show what there is
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} \
-	  /^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST); echo
+	  /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST); echo
 
 ##@ Try it
 .PHONY: setup
@@ -94,4 +94,5 @@ test-e2e: setup ## A real cluster: brought up for the tests, and taken down agai
 	@$(PY) -m pytest -m e2e tests/e2e
 
 .PHONY: test
-test: lint test-unit test-integration ## Everything, tier by tier
+test: lint test-unit test-integration ## Lint, unit and integration tests; the cluster's own are apart: make test-e2e
+	@echo "test: ran lint, unit and integration (real Kafka, Spark, PostgreSQL, Prometheus). Not run: e2e (make test-e2e)"

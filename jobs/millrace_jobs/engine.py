@@ -5,10 +5,8 @@ numbers of the batches they hold. What it decides depends on the entry before it
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
@@ -16,12 +14,13 @@ from pyspark.sql import functions as F
 
 from millrace.errors import UserError
 from millrace_jobs import state, watermarks
-from millrace_jobs.accounts import Account, Counts, Intake, StateFile
+from millrace_jobs.accounts import Account, Intake, StateFile
+from millrace_jobs.batches import Batch, Closing, Counted, high_of
 from millrace_jobs.crashes import reach
 from millrace_jobs.files import Folder
 from millrace_jobs.intake import TIME, IntakeRule, Role, reader
 from millrace_jobs.judging import NEVER
-from millrace_jobs.ledger import Entry, Ledger, PartitionEntry, Totals
+from millrace_jobs.ledger import Entry, Ledger
 from millrace_jobs.offsets import Partition, Positions, planned_offsets
 from millrace_jobs.plans import JobPlan, rows_for_sinks, rows_for_window, stored_type, visible
 from millrace_jobs.results import NEW, Moment, Publication, publish
@@ -38,25 +37,6 @@ class Outlets:
 
     sinks: tuple[Outlet, ...]
     side: Mapping[Role, Target]
-
-
-@dataclass
-class Batch:
-    """What a batch knows while it runs."""
-
-    number: int
-    before: Entry | None
-    ends: Mapping[Partition, int]
-    accounts: Mapping[Partition, Account] = field(default_factory=dict)
-    files: list[StateFile] = field(default_factory=list)
-    side: dict[str, list[str]] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        started = time.monotonic()
-        yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - started
 
 
 class Engine:
@@ -143,14 +123,14 @@ class Engine:
             if names:
                 rows = self._spark.read.schema(_side_type()).parquet(*map(self._folder.at, names))
                 by = F.coalesce(F.col("value"), F.col("key"))
-                delivered[role] = deliver(rows, by, target, batch.number, self._slots_of(batch))
+                delivered[role] = deliver(rows, by, target, batch.number, batch.slots)
         return delivered
 
     def _advance(self, batch: Batch) -> int | None:
         before = batch.before
         known = before.highs() if before else {}
         feeding = {source.topic for source in self._plan.sources if source.name in self._plan.feeding}
-        highs = {one: _high(batch.accounts.get(one), known.get(one)) for one in batch.ends if one[0] in feeding}
+        highs = {one: high_of(batch.accounts.get(one), known.get(one)) for one in batch.ends if one[0] in feeding}
         given_up: set[Partition] = set(before.idle) - set(batch.accounts) if before else set()
         return watermarks.advance(before.watermark if before else None, highs, given_up, self._plan.delay)
 
@@ -209,7 +189,7 @@ class Engine:
         rows = publication.rows.persist() if len(self._outlets.sinks) > 1 else publication.rows
         try:
             return {
-                outlet.name: outlet.deliver(rows, publication.replaced, batch.number, self._slots_of(batch))
+                outlet.name: outlet.deliver(rows, publication.replaced, batch.number, batch.slots)
                 for outlet in self._outlets.sinks
             }
         finally:
@@ -252,64 +232,12 @@ class Engine:
         return rows.where(F.lit(False)) if first is None else rows.where(F.col(TIME) >= first)
 
     def _entry(
-        self,
-        batch: Batch,
-        watermark: int | None,
-        files: list[StateFile],
-        written: Mapping[str, int],
-        side: Mapping[str, int],
+        self, batch: Batch, watermark: int | None, files: list[StateFile], written: Counted, side: Counted
     ) -> Entry:
         now = time.monotonic()
-        old = {(one.topic, one.partition): one for one in batch.before.partitions} if batch.before else {}
-        quiet = watermarks.quiet(
-            {of: one.quiet_seconds for of, one in old.items()}, set(batch.accounts), batch.ends, now - self._heard_at
-        )
-        self._heard_at = now
-        partitions = [self._partition(batch, of, old.get(of), quiet[of]) for of in sorted(batch.ends)]
-        idle_after = self._plan.spec.stragglers.idle_after.total_seconds()
-        totals = (batch.before.totals if batch.before else Totals()).plus(partitions, written, side)
-        return Entry(
-            batch=batch.number,
-            at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            watermark=watermark,
-            partitions=partitions,
-            idle=[of for of in sorted(batch.ends) if quiet[of] >= idle_after],
-            files=files,
-            written=dict(written),
-            side=dict(side),
-            totals=totals,
-            slots=self._slots,
-            seconds=batch.seconds,
-        )
-
-    def _partition(
-        self, batch: Batch, of: Partition, before: PartitionEntry | None, quiet_seconds: float
-    ) -> PartitionEntry:
-        account, end = batch.accounts.get(of), batch.ends[of]
-        start = before.end if before else (account.first_offset if account else end)
-        counts = account.counts if account else Counts()
-        lost = self._positions.lost(of, start, account.first_offset if account else end)
-        counts += Counts(lost=lost)
-        if not counts.holds():
-            raise RuntimeError(f"the account of {of} does not add up: {counts}")
-        return PartitionEntry(
-            source=self._plan.source_of(of[0]).name,
-            topic=of[0],
-            partition=of[1],
-            start=start,
-            end=end,
-            high=_high(account, before.high if before else None),
-            quiet_seconds=quiet_seconds,
-            counts=counts,
-            total=(before.total if before else Counts()) + counts,
-            reasons=account.reasons if account else {},
-            lateness=account.lateness if account else [],
-            lateness_sum=account.lateness_sum if account else 0.0,
-        )
-
-    def _slots_of(self, batch: Batch) -> int:
-        """The number that was fixed before this batch could run for the first time."""
-        return batch.before.slots if batch.before else 1
+        silent, self._heard_at = now - self._heard_at, now
+        lost = {of: self._positions.lost(of, *batch.gap(of)) for of in batch.ends}
+        return Closing(batch, self._plan, silent, lost).entry(watermark, files, written, side, self._slots)
 
     def _sweep(self, batch: Batch, entry: Entry) -> None:
         """Delete what no entry names any more."""
@@ -321,10 +249,6 @@ class Engine:
             past = [*(batch.before.files if batch.before else []), *batch.files]
             gone = [file.path for file in past] + [name for names in batch.side.values() for name in names]
         self._folder.delete(name for name in gone if name not in kept)
-
-
-def _high(account: Account | None, before: int | None) -> int | None:
-    return before if account is None else account.high
 
 
 def _side_type() -> str:
