@@ -34,10 +34,23 @@ pytestmark = pytest.mark.bench
 
 EVENTS = int(os.environ.get("MILLRACE_BENCH_EVENTS", "1000000"))
 PARTITIONS = 4
-PER_BATCH = EVENTS // 4
+SMALL_BATCHES = 30
 ROUNDS = 3
 SCHEMA = "user string, url string, n bigint, at timestamp"
 START = 1_767_225_600_000
+
+
+@dataclass(frozen=True)
+class Input:
+    """A topic, and how much of it one batch reads."""
+
+    topic: str
+    events: int
+    per_batch: int
+
+
+MANY = Input("events", EVENTS, EVENTS // 4)
+SMALL = Input("small", 100 * SMALL_BATCHES, 100)
 
 
 @dataclass(frozen=True)
@@ -45,7 +58,6 @@ class Bench:
     broker: str
     spark: SparkSession
     folder: Path
-    topic: str = "events"
 
     def fresh(self) -> str:
         return f"b{uuid.uuid4().hex[:10]}"
@@ -54,21 +66,22 @@ class Bench:
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     with EmbeddedKafka(tmp_path_factory.mktemp("broker"), heap="1g") as kafka:
-        _fill(kafka.bootstrap)
+        _fill(kafka.bootstrap, MANY.topic, MANY.events)
+        _fill(kafka.bootstrap, SMALL.topic, SMALL.events)
         spark = build_session("bench")
         yield Bench(kafka.bootstrap, spark, tmp_path_factory.mktemp("bench"))
         spark.stop()
 
 
-def _fill(bootstrap: str) -> None:
+def _fill(bootstrap: str, topic: str, number_of_events: int) -> None:
     """Twenty minutes of events in order, three in a hundred of them late by up to five minutes."""
-    _make_topic(bootstrap, "events", PARTITIONS)
+    _make_topic(bootstrap, topic, PARTITIONS)
     writer = producer(
         bootstrap, **{"linger.ms": 50, "compression.type": "lz4", "queue.buffering.max.messages": 2_000_000}
     )
-    for number in range(EVENTS):
+    for number in range(number_of_events):
         late = number * 7919 % 300_000 if number % 33 == 0 else 0
-        at = START + number * 1_200_000 // EVENTS - late
+        at = START + number * 1_200_000 // number_of_events - late
         seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at // 1000))
         event = {
             "user": f"user-{number % 997}",
@@ -76,7 +89,7 @@ def _fill(bootstrap: str) -> None:
             "n": number,
             "at": f"{seconds}.{at % 1000:03}Z",
         }
-        writer.produce("events", json.dumps(event).encode(), partition=number % PARTITIONS)
+        writer.produce(topic, json.dumps(event).encode(), partition=number % PARTITIONS)
         if number % 10_000 == 0:
             writer.poll(0)
     assert writer.flush(120) == 0
@@ -87,14 +100,14 @@ def _make_topic(bootstrap: str, name: str, partitions: int) -> None:
     client.create_topics([NewTopic(name, partitions, 1)])[name].result(timeout=60)
 
 
-def _ours(bench: Bench, transform: list[dict[str, Any]], **spec: Any) -> dict[str, Any]:
+def _ours(bench: Bench, transform: list[dict[str, Any]], reads: Input = MANY, **spec: Any) -> dict[str, Any]:
     """Our job, from empty to caught up; returns its report."""
     name = bench.fresh()
     _make_topic(bench.broker, f"{name}-out", PARTITIONS)
-    source = {"name": "events", "topic": bench.topic, "schema": SCHEMA, "eventTime": {"column": "at"}}
+    source = {"name": "events", "topic": reads.topic, "schema": SCHEMA, "eventTime": {"column": "at"}}
     whole = {
         "kafka": {"bootstrapServers": bench.broker},
-        "sources": [{**source, "maxRecordsPerBatch": PER_BATCH}],
+        "sources": [{**source, "maxRecordsPerBatch": reads.per_batch}],
         "transform": transform,
         "sinks": [{"topic": f"{name}-out", "key": ["window_start", "url"] if transform else ["user"]}],
         **spec,
@@ -106,12 +119,12 @@ def _ours(bench: Bench, transform: list[dict[str, Any]], **spec: Any) -> dict[st
     assert run.run(until_caught_up=True) is None
     run.close()
     report = run.status.as_json()
-    assert report["sources"]["events"]["read"] == EVENTS
+    assert report["sources"]["events"]["read"] == reads.events
     return report
 
 
-def _stream(bench: Bench) -> DataFrame:
-    options = {"subscribe": bench.topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": str(PER_BATCH)}
+def _stream(bench: Bench, reads: Input = MANY) -> DataFrame:
+    options = {"subscribe": reads.topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": str(reads.per_batch)}
     options["kafka.bootstrap.servers"] = bench.broker
     records = bench.spark.readStream.format("kafka").options(**options).load()
     return records.select(F.from_json(F.col("value").cast("string"), SCHEMA).alias("e")).select("e.*")
@@ -123,8 +136,8 @@ def _finish(bench: Bench, frame: DataFrame, sink: str, **options: str) -> None:
     writer.outputMode("append").trigger(availableNow=True).start().awaitTermination()
 
 
-def _spark_windows(bench: Bench) -> None:
-    events = _stream(bench).withWatermark("at", "30 seconds")
+def _spark_windows(bench: Bench, reads: Input = MANY) -> None:
+    events = _stream(bench, reads).withWatermark("at", "30 seconds")
     counted = events.groupBy(F.window("at", "1 minute"), "url").count()
     rows = counted.select(F.to_json(F.struct("*")).alias("value"))
     topic = bench.fresh()
@@ -180,3 +193,13 @@ def test_the_exactly_once_sink_beside_sparks_own(bench: Bench) -> None:
     spark, ours = _best(lambda: _spark_sink(bench), lambda: _ours(bench, []))
     rows = [("Spark's sink, at least once", spark), ("ours, exactly once, judged and accounted", ours)]
     _show("Every event to a topic", rows, "at least 0.60")
+
+
+def test_what_a_batch_costs_however_small(bench: Bench) -> None:
+    spark, ours = _best(lambda: _spark_windows(bench, SMALL), lambda: _ours(bench, WINDOW, SMALL, stragglers=DROP))
+    table = Table(title=f"{SMALL_BATCHES} batches of {SMALL.per_batch} events", title_justify="left")
+    for column in ("what", "seconds a batch"):
+        table.add_column(column, justify="left" if column == "what" else "right")
+    table.add_row("plain Spark, neither exact nor accounted", f"{spark / SMALL_BATCHES:.3f}")
+    table.add_row("drop, judged and accounted, exactly once", f"{ours / SMALL_BATCHES:.3f}")
+    Console(width=110).print(table)
