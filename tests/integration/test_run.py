@@ -66,7 +66,8 @@ def test_an_example_gives_exactly_what_the_oracle_expects(
         if "mean_order" in row:
             assert row["mean_order"] == pytest.approx(row["revenue"] / row["orders"], abs=0.006)
         if "visitors" in row:
-            assert 1 <= row["visitors"] <= row["views"]
+            # a sketch: its error is 5 % (one standard deviation), to either side
+            assert 1 <= row["visitors"] <= 1.25 * row["views"] + 1
 
 
 def test_a_job_that_fails_says_why_where_its_log_is_and_ends_with_1(broker: str, tmp_path: Path) -> None:
