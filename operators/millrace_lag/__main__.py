@@ -30,7 +30,9 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         "--only-bootstrap", action="store_true", help="ask that cluster for every job, as in local mode"
     )
     parser.add_argument("--jobs", required=True, help="a spec file, a folder of them, or the word kubernetes")
-    parser.add_argument("--namespace", help="in Kubernetes: watch this namespace only (default: all)")
+    parser.add_argument(
+        "--namespace", action="append", default=[], help="in Kubernetes: only this one; may be repeated (default: all)"
+    )
     parser.add_argument("--port", type=port, default=9090, help="serve /metrics, /lag and /healthz here; 0 chooses one")
     parser.add_argument("--host", default="", help="serve on this address only (default: all)")
     parser.add_argument("--interval", type=duration, help="time between two polls (default: 5s)")

@@ -1,7 +1,7 @@
 """The jobs of a Kubernetes cluster. The only file here that knows Kubernetes; its client is loaded in this mode."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from millrace.errors import UserError
@@ -17,8 +17,8 @@ TIMEOUT_SECONDS = 20
 log = logging.getLogger(__name__)
 
 
-def kubernetes_lister(cluster: str, namespace: str | None = None) -> Callable[[], tuple[Subject, ...]]:
-    """A function that lists the StreamJobs of the cluster, or of one namespace."""
+def kubernetes_lister(cluster: str, namespaces: Sequence[str] = ()) -> Callable[[], tuple[Subject, ...]]:
+    """A function that lists the StreamJobs of the cluster, or of some namespaces."""
     from kubernetes import client, config  # heavy, and only there with the extra `operator`
 
     try:
@@ -29,7 +29,8 @@ def kubernetes_lister(cluster: str, namespace: str | None = None) -> Callable[[]
 
     def listed() -> tuple[Subject, ...]:
         try:
-            return from_objects(list_objects(api, namespace), cluster)
+            places: Sequence[str | None] = namespaces or (None,)
+            return from_objects([one for place in places for one in list_objects(api, place)], cluster)
         except (client.ApiException, OSError) as error:
             raise UserError(f"The StreamJobs cannot be listed: {error}") from error
 
