@@ -5,11 +5,12 @@ import asyncio
 import logging
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from millrace.errors import UserError
 from millrace_operator.edge import credentials, watches
 from millrace_operator.edge.operator import run
-from millrace_operator.settings import JobDefaults, Settings
+from millrace_operator.settings import AlertsDoor, JobDefaults, Settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,6 +33,7 @@ def make_settings(options: argparse.Namespace, found: credentials.Credentials) -
         home=options.home or found.namespace,
         lag_observer=options.lag_observer,
         through_api=not found.in_cluster,
+        alerts=AlertsDoor(options.alerts_token_file, options.alerts_without_token),
         jobs=JobDefaults(
             image=options.job_image or defaults.image,
             bootstrap_servers=options.bootstrap or defaults.bootstrap_servers,
@@ -55,6 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--checkpoint-class", help="StorageClass (ReadWriteMany) of checkpoint volumes where a spec names none")
     add("--lag-observer", help="address of the lag observer's metrics, for lag in the status")
     add("--port", type=int, help="serve /healthz, /metrics and /alerts here")
+    add("--alerts-token-file", type=Path, metavar="PATH", help="take alerts only with the bearer token in this file")
+    add("--alerts-without-token", action="store_true", help="take alerts from anyone, where there is no token file")
     add("--log-level", default="info", choices=["debug", "info", "warning", "error"])
     return parser
 

@@ -40,11 +40,12 @@ class Apply:
 
 @dataclass(frozen=True)
 class Delete:
-    """Remove the object; with `uid`, only that very one."""
+    """Remove the object; with `uid`, only that very one. `grace`: seconds for a pod to stop, if not its own."""
 
     ref: Ref
     why: str
     uid: str | None = None
+    grace: int | None = None
 
     def __str__(self) -> str:
         return f"{self.ref}: {self.why}"
@@ -64,11 +65,12 @@ class Finalizers:
 
 @dataclass(frozen=True)
 class Annotate:
-    """Set one annotation of a resource; None removes it."""
+    """Set one annotation of a resource; None removes it. With `version`, only of that very version."""
 
     ref: Ref
     key: str
     value: str | None
+    version: str | None = None
 
     def __str__(self) -> str:
         return f"{self.ref}: annotation {self.key}"
@@ -87,16 +89,17 @@ class WriteStatus:
 
 @dataclass(frozen=True)
 class Warn:
-    """Post a warning event about a resource."""
+    """Post an event about a resource: a warning, unless it is `normal`."""
 
     ref: Ref
     uid: str
     reason: str
     message: str
     at: str
+    normal: bool = False
 
     def __str__(self) -> str:
-        return f"{self.ref}: warning {self.reason}: {self.message}"
+        return f"{self.ref}: {'event' if self.normal else 'warning'} {self.reason}: {self.message}"
 
 
 Action = Apply | Delete | Finalizers | Annotate | WriteStatus | Warn

@@ -5,6 +5,7 @@ They are read once from the command line and passed down. Nothing here reads the
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 
 from millrace_operator.version import VERSION
 
@@ -82,6 +83,16 @@ class Deadlines:
 
 
 @dataclass(frozen=True)
+class AlertsDoor:
+    """Who may post alerts. Whoever may can make the operator act on a job, so nobody may without being told."""
+
+    token_file: Path | None = None
+    """A file with the bearer token; read for each request, so that a new token counts at once. None: no token."""
+    open: bool = False
+    """Take alerts from anyone who reaches the port, where there is no token."""
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything together."""
 
@@ -94,6 +105,7 @@ class Settings:
     through_api: bool = False
     """Ask drivers through the API server, for an operator outside of the cluster's network."""
     jobs: JobDefaults = field(default_factory=JobDefaults)
+    alerts: AlertsDoor = field(default_factory=AlertsDoor)
     patience: Patience = field(default_factory=Patience)
     pace: Pace = field(default_factory=Pace)
     election: Election = field(default_factory=Election)

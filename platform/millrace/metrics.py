@@ -291,7 +291,7 @@ OPERATOR_QUEUE_DEPTH = _metric(
 OPERATOR_WEBHOOKS = _metric(
     "counter",
     "operator_webhooks_total",
-    "Alertmanager notifications that came in, by result (taken, refused, failed).",
+    "Alertmanager notifications that came in, by result (taken, refused, failed, denied).",
     ("result",),
     "operator",
 )

@@ -65,10 +65,11 @@ class Writer:
                 return await self._api.apply({**_named(ref), "status": status}, "status")
             case Finalizers(ref, uid, names):
                 return await self._finalizers(ref, uid, names)
-            case Annotate(ref, key, value):
-                return await self._api.merge(ref, {"metadata": {"annotations": {key: value}}})
-            case Delete(ref, _, uid):
-                await self._api.delete(ref, uid)
+            case Annotate(ref, key, value, version):
+                guard = {"resourceVersion": version} if version else {}
+                return await self._api.merge(ref, {"metadata": {"annotations": {key: value}, **guard}})
+            case Delete(ref, _, uid, grace):
+                await self._api.delete(ref, uid, grace)
             case Warn():
                 await self._warn(action)
         return None
@@ -108,7 +109,7 @@ def event(warning: Warn) -> Manifest:
         "kind": "Event",
         "metadata": {"name": f"{ref.name}.{mark}", "namespace": ref.namespace},
         "involvedObject": involved,
-        "type": "Warning",
+        "type": "Normal" if warning.normal else "Warning",
         "reason": warning.reason,
         "message": warning.message[:1024] or warning.reason,
         "firstTimestamp": warning.at,

@@ -8,6 +8,7 @@ import signal
 import socket
 import uuid
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
@@ -19,23 +20,25 @@ from millrace_operator import alerts
 from millrace_operator.desired.target import MANAGED_BY, MANAGER
 from millrace_operator.edge import server, watches
 from millrace_operator.edge.api import Api, ApiError, UnreachableError
-from millrace_operator.edge.apply import Writer
+from millrace_operator.edge.apply import GONE, Writer
 from millrace_operator.edge.cache import Cache, Key, job_of, key_of
 from millrace_operator.edge.canary import Canary
 from millrace_operator.edge.clusters import Clusters
 from millrace_operator.edge.collector import OperatorCollector
 from millrace_operator.edge.counts import Counts
 from millrace_operator.edge.credentials import Credentials
+from millrace_operator.edge.doors import Door
 from millrace_operator.edge.jobs import JobController, Observer
 from millrace_operator.edge.lags import Lags
 from millrace_operator.edge.leader import Leader
 from millrace_operator.edge.progress import Progresses
 from millrace_operator.edge.topics import TopicController
 from millrace_operator.settings import Settings
-from millrace_operator.streamjobs.health import ALERTS
+from millrace_operator.streamjobs.alerting import ALERTS
 
 logger = logging.getLogger(__name__)
 EXIT_SECONDS = 10.0
+ATTEMPTS = 5  # to write an alert down while others write to the same job
 
 
 class Operator:
@@ -174,16 +177,32 @@ class Operator:
         def count(result: str) -> None:
             self.counts.webhooks[result] += 1
 
-        return server.Pages(self._canary.is_alive, registry, self.take_alerts, count)
+        door = Door(self._settings.alerts)
+        return server.Pages(self._canary.is_alive, registry, self.take_alerts, count, door.objection)
 
     async def take_alerts(self, notification: Any) -> int:
-        """Whichever replica hears of an alert writes it down; the leader sees it through its watch."""
-        places: tuple[str | None, ...] = self._settings.namespaces or (None,)
-        jobs = [body for place in places for body in await self._api.list("StreamJob", place)]
-        known = {tuple(key_of(body)): (body["metadata"].get("annotations") or {}).get(ALERTS, "") for body in jobs}
-        actions = alerts.annotations(notification, known)  # type: ignore[arg-type]
-        await Writer(self._api, lambda: True).carry_out(actions)
+        """Whichever replica hears of an alert writes it down; the leader sees it through its watch.
+
+        Two notifications at once must not undo each other, so each write names the version that was read.
+        """
+        for attempt in range(ATTEMPTS):
+            actions = alerts.annotations(notification, await self._alerted(), datetime.now(UTC))
+            try:
+                await Writer(self._api, lambda: True).carry_out(actions)
+            except ApiError as error:
+                if error.status not in GONE or attempt == ATTEMPTS - 1:
+                    raise
+            else:
+                break
         return len(actions)
+
+    async def _alerted(self) -> dict[tuple[str, str], alerts.Kept]:
+        found: dict[tuple[str, str], alerts.Kept] = {}
+        for body in await self._list("StreamJob"):
+            meta = body["metadata"]
+            kept = alerts.Kept((meta.get("annotations") or {}).get(ALERTS, ""), meta.get("resourceVersion"))
+            found[meta["namespace"], meta["name"]] = kept
+        return found
 
     def _known_jobs(self) -> dict[Key, StreamJob]:
         found = {key: self._observer.job(key) for key in self._cache.jobs}

@@ -11,6 +11,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from millrace_operator.alerts import NotANotificationError
 from millrace_operator.edge.api import ApiError, UnreachableError
+from millrace_operator.edge.doors import Objection
 
 MOST_BYTES = 4 * 2**20  # a notification of thousands of alerts; more is no notification
 
@@ -22,6 +23,8 @@ class Pages:
     take_alerts: Callable[[Any], Awaitable[int]]
     """Returns how many jobs changed."""
     count_webhook: Callable[[str], None]
+    objection: Callable[[str], Objection | None]
+    """What is said against a request with this Authorization header; None: it may come in."""
 
 
 async def serve(pages: Pages, port: int, host: str = "0.0.0.0") -> web.AppRunner:  # noqa: S104  scraped from outside
@@ -36,6 +39,10 @@ async def serve(pages: Pages, port: int, host: str = "0.0.0.0") -> web.AppRunner
         return web.Response(body=generate_latest(pages.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def alerts(request: web.Request) -> web.Response:
+        objection = pages.objection(request.headers.get("Authorization", ""))
+        if objection is not None:  # before the body is read: it is a stranger's
+            pages.count_webhook("denied")
+            return web.Response(status=objection.status, text=f"{objection.sentence}\n", headers=objection.headers)
         status, result, text = await _take(request, pages)
         pages.count_webhook(result)
         return web.Response(status=status, text=text)

@@ -1,18 +1,13 @@
 """Whether a job keeps its goals: lag, stragglers, topics, alerts. One condition each."""
 
-import json
-
-from millrace.resources.metadata import API_GROUP
 from millrace_operator.desired.target import Target
+from millrace_operator.streamjobs import alerting
 from millrace_operator.streamjobs.conditions import Condition
 from millrace_operator.streamjobs.state import Observed
 
-ALERTS = f"{API_GROUP}/alerts"
-"""Annotation with the alerts that fire for the job, written by whichever operator heard of them."""
-
 
 def goals(observed: Observed, target: Target) -> list[Condition]:
-    return [_lag(observed, target), _stragglers(observed, target), _topics(observed), alerting(observed)]
+    return [_lag(observed, target), _stragglers(observed, target), _topics(observed), alerting.condition(observed)]
 
 
 def _lag(observed: Observed, target: Target) -> Condition:
@@ -50,21 +45,3 @@ def _topics(observed: Observed) -> Condition:
         more = f" ({len(problems) - 1} more)" if len(problems) > 1 else ""
         return Condition("TopicsReady", "False", problems[0].reason, problems[0].message + more)
     return Condition("TopicsReady", "True", "AllThere", "Every topic that the job reads or writes is there.")
-
-
-def alerting(observed: Observed) -> Condition:
-    firing = firing_alerts(observed.resource.annotations.get(ALERTS, ""))
-    if not firing:
-        return Condition("Alerting", "False", "NoAlerts", "")
-    name, summary = next(iter(firing.items()))
-    more = f" (and {', '.join(list(firing)[1:])})" if len(firing) > 1 else ""
-    return Condition("Alerting", "True", name, f"{summary}{more}")
-
-
-def firing_alerts(annotation: str) -> dict[str, str]:
-    """Alert → its summary, worst first."""
-    try:
-        found = json.loads(annotation) if annotation else {}
-    except ValueError:
-        return {}
-    return {str(name): str(summary) for name, summary in found.items()} if isinstance(found, dict) else {}

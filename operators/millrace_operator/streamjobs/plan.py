@@ -11,12 +11,13 @@ from millrace_operator import desired
 from millrace_operator.actions import Action, Annotate, Apply, Delete, Finalizers, Manifest, Ref, Warn, WriteStatus
 from millrace_operator.desired.target import FINGERPRINT, PAUSE, RESTART, Target
 from millrace_operator.settings import Settings
-from millrace_operator.streamjobs import causes, failures, status
+from millrace_operator.streamjobs import alerting, causes, failures, status
 from millrace_operator.streamjobs.accept import Verdict, judge
 from millrace_operator.streamjobs.state import Observed, format_time
 from millrace_operator.streamjobs.status import Situation
 
 FINALIZER = f"{API_GROUP}/stop"
+HUNG_SECONDS = 10  # a driver that hangs will not finish its batch, so there is nothing to wait for
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def _running(
     driver = observed.driver
     if driver is not None and causes.is_hung(observed, target):
         record = failures.hung(record, driver, policy, observed.now, causes.no_progress(observed).message)
-        steps = [Delete(_pod_ref(observed, driver.name), "no progress: start it again", driver.uid)]
+        steps = [Delete(_pod_ref(observed, driver.name), "no progress: start it again", driver.uid, HUNG_SECONDS)]
     suspended = target.job.spec.suspend
     running = not suspended and not record.holds(observed.now)
     target = replace(target, running=running)
@@ -153,7 +154,10 @@ def _told(situation: Situation, steps: tuple[Action, ...], look_again: float | N
     resource = situation.observed.resource
     new = status.make(situation)
     write = (WriteStatus(resource.ref, new),) if new != resource.status else ()
-    return Plan((*steps, *write, *_warnings(situation, new)), new, situation.verdict, look_again)
+    told = alerting.events(
+        situation.observed, new.get("alerts") or []
+    )  # before the status: it says that they were told
+    return Plan((*steps, *told, *write, *_warnings(situation, new)), new, situation.verdict, look_again)
 
 
 BAD = {
@@ -161,7 +165,6 @@ BAD = {
     "LagHealthy": "False",
     "StragglersHealthy": "False",
     "TopicsReady": "False",
-    "Alerting": "True",
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from millrace import units
 from millrace_operator.actions import Manifest
 from millrace_operator.desired.target import JOB_LABEL, ROLE_LABEL, Target
-from millrace_operator.streamjobs import conditions, failures, health
+from millrace_operator.streamjobs import alerting, conditions, failures, health
 from millrace_operator.streamjobs.accept import Verdict
 from millrace_operator.streamjobs.causes import Cause, is_moving
 from millrace_operator.streamjobs.conditions import Condition
@@ -63,6 +63,7 @@ def make(situation: Situation) -> Manifest:
         **_figures(situation),
     }
     status["history"] = _history(before, state, situation, now)
+    status |= {"alerts": alerts} if (alerts := alerting.history(observed)) else {}
     return status
 
 

@@ -1,14 +1,12 @@
 """The operator's own machinery: election, queue, cache, alerts, and what it reads from the lag observer."""
 
 import asyncio
-import json
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
 from millrace_operator.actions import Apply, Manifest, Ref, Warn, WriteStatus
-from millrace_operator.alerts import NotANotificationError, annotations
 from millrace_operator.edge.apply import NotLeaderError, Writer, event
 from millrace_operator.edge.cache import Cache, Key
 from millrace_operator.edge.lags import parse
@@ -152,33 +150,6 @@ def test_a_full_list_removes_what_is_gone() -> None:
     cache.put_part(part(7))
     cache.replace_parts("ConfigMap", [])
     assert cache.parts(key) == {}
-
-
-def alert(status: str, name: str, job: str = "views", severity: str = "warning") -> dict[str, Any]:
-    labels = {"alertname": name, "namespace": "shop", "job": job, "severity": severity}
-    return {"status": status, "labels": labels, "annotations": {"summary": f"{name} happened"}}
-
-
-def test_firing_alerts_come_in_and_resolved_ones_go() -> None:
-    jobs = {("shop", "views"): '{"Old": "Old happened"}', ("shop", "other"): ""}
-    sent = {
-        "alerts": [
-            alert("firing", "New", severity="critical"),
-            alert("resolved", "Old"),
-            alert("firing", "X", "nobody"),
-        ]
-    }
-    (made,) = annotations(sent, jobs)
-    assert (made.ref.name, json.loads(made.value or "")) == ("views", {"New": "New happened"})
-    (gone,) = annotations({"alerts": [alert("resolved", "New")]}, {("shop", "views"): made.value or ""})
-    assert gone.value is None
-    assert annotations({"alerts": [alert("resolved", "Never")]}, jobs | {("shop", "views"): ""}) == []
-
-
-@pytest.mark.parametrize("sent", [None, [], {"alerts": 3}, {"alerts": [3]}])
-def test_what_is_no_notification_is_refused(sent: object) -> None:
-    with pytest.raises(NotANotificationError):
-        annotations(sent, {})
 
 
 def test_lag_is_summed_in_records_and_worst_in_seconds() -> None:
