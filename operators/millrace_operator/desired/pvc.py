@@ -18,7 +18,7 @@ def claim(target: Target, defaults: JobDefaults) -> Manifest | None:
     declared = target.job.spec.checkpoint
     wanted = declared.volume_claim if declared is not None else None
     size = units.format_bytes(wanted.size) if wanted is not None else defaults.checkpoint_size
-    storage_class = wanted.storage_class if wanted is not None else defaults.checkpoint_class
+    storage_class = (wanted.storage_class if wanted is not None else None) or defaults.checkpoint_class
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
