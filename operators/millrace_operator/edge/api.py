@@ -123,11 +123,13 @@ class Api:
         made: Manifest = json.loads(await self.request("POST", path, headers=kind, body=manifest))
         return made
 
-    async def delete(self, ref: Ref, uid: str | None = None) -> None:
+    async def delete(self, ref: Ref, uid: str | None = None, grace: int | None = None) -> None:
         """Gone already is as good."""
-        body = {"preconditions": {"uid": uid}} if uid else {}
+        body: dict[str, Any] = {"preconditions": {"uid": uid}} if uid else {}
+        body |= {"gracePeriodSeconds": grace} if grace is not None else {}
         try:
-            await self.request("DELETE", path_of(ref.kind, ref.namespace, ref.name), body=body)
+            kind = {"Content-Type": "application/json"}
+            await self.request("DELETE", path_of(ref.kind, ref.namespace, ref.name), headers=kind, body=body)
         except ApiError as error:
             if error.status not in (404, 409):
                 raise
