@@ -95,5 +95,5 @@ test-e2e: setup ## A real cluster: brought up for the tests, and taken down agai
 	@$(PY) -m pytest -m e2e tests/e2e
 
 .PHONY: test
-test: lint test-unit test-integration test-e2e ## All of it: lint, unit, integration and cluster tests
-	@echo "test: ran lint, unit, integration (real Kafka, Spark, PostgreSQL, Prometheus) and e2e (a real kind cluster)"
+test: lint test-unit test-integration ## Lint, unit and integration tests; the cluster's own are apart: make test-e2e
+	@echo "test: ran lint, unit and integration (real Kafka, Spark, PostgreSQL, Prometheus). Not run: e2e (make test-e2e)"
