@@ -153,8 +153,10 @@ class JobRun:
             if not status["isTriggerActive"] and not status["isDataAvailable"]:
                 self._moved_at = time.monotonic()  # nothing to do is as good as done
             if self._stop.is_set():
-                with self._gate:  # no batch is inside now, and none can begin
-                    query.stop()
+                with self._gate:  # the batch that is inside ends first; whichever comes after sees the flag and ends
+                    pass
+                # Not within the gate: Spark waits here for its thread, which may just have come to the gate itself.
+                query.stop()
                 return
 
     def _batch(self, records: DataFrame, number: int) -> None:
