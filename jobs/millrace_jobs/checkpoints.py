@@ -18,6 +18,10 @@ from millrace_jobs.files import Folder
 CARD = "job.json"
 
 
+class CheckpointError(UserError):
+    """The state is not one that this job can go on from."""
+
+
 class Card(msgspec.Struct, frozen=True):
     """What the card says. `epoch` counts how often the job began anew; the first state lies in the folder itself."""
 
@@ -41,7 +45,7 @@ def open_checkpoint(address: str, job: StreamJob) -> Checkpoint:
     folder = Folder(address)
     old = _read(folder)
     if old is not None and (old.namespace, old.job) != (job.metadata.namespace, job.metadata.name):
-        raise UserError(
+        raise CheckpointError(
             f"The checkpoint {address} belongs to job {old.namespace}/{old.job}: give this job a folder of its own."
         )
     card = _card(job, old)
@@ -60,7 +64,7 @@ def _card(job: StreamJob, old: Card | None) -> Card:
     if job.spec.upgrade.mode == "restart-empty":
         return msgspec.structs.replace(old, state=uuid.uuid4().hex, epoch=old.epoch + 1, made_with=now)
     lines = "; ".join(str(change) for change in changes)
-    raise UserError(
+    raise CheckpointError(
         f"The checkpoint does not fit the spec: {lines}. Put the old value back, or set upgrade.mode: restart-empty to "
         "start with new state from startFrom."
     )
@@ -71,6 +75,6 @@ def _read(folder: Folder) -> Card | None:
     try:
         return None if content is None else msgspec.json.decode(content, type=Card)
     except msgspec.DecodeError as error:
-        raise UserError(
+        raise CheckpointError(
             f"{folder.at(CARD)} cannot be read ({error}): restore the checkpoint from a copy, or choose another folder."
         ) from error

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from millrace.errors import UserError
+from millrace_jobs.checkpoints import CheckpointError
 from millrace_jobs.sinks.kafka import SinkFailedError
 from millrace_jobs.steps import UserCodeError
 
@@ -57,6 +58,8 @@ def explain(error: BaseException) -> Failure:
     """The failure behind an exception."""
     if isinstance(error, UserCodeError):
         return Failure("UserCodeRaised", str(error), "user-code")
+    if isinstance(error, CheckpointError):
+        return Failure("CheckpointMisfit", str(error), "spec")
     if isinstance(error, UserError):
         return Failure("SpecRefused", str(error), "spec")
     if isinstance(error, SinkFailedError):

@@ -34,6 +34,7 @@ ADVICE: Mapping[str, str] = {
     "NoProgress": "The operator starts it again; if that repeats, look at the driver's log for the batch that hangs.",
     "UserCodeRaised": "Correct the job's own code or SQL, then apply it: that is a new chance.",
     "SpecRefused": "Correct the spec, then apply it.",
+    "CheckpointMisfit": "Put the old value back, or set upgrade.mode: restart-empty to begin with new state.",
     "Killed": "Most likely the memory: raise driver.memory.",
     "OutOfMemory": "Raise driver.memory.",
     "NeedsNewState": "Put the field back, or set upgrade.mode: restart-empty, or make a job of another name.",

@@ -10,7 +10,7 @@ from millrace.resources.jobs import StreamJob
 from millrace.resources.reading import parse_object
 from millrace_jobs import state, watermarks
 from millrace_jobs.accounts import Counts, StateFile
-from millrace_jobs.checkpoints import open_checkpoint
+from millrace_jobs.checkpoints import CheckpointError, open_checkpoint
 from millrace_jobs.failures import explain
 from millrace_jobs.files import Folder
 from millrace_jobs.judging import WindowRule
@@ -91,6 +91,7 @@ def test_old_session_files_join_a_merge() -> None:
     ("error", "cause", "code"),
     [
         (UserError("No."), "SpecRefused", 2),
+        (CheckpointError("No."), "CheckpointMisfit", 2),
         (UserCodeError("step: ValueError: x"), "UserCodeRaised", 3),
         (SinkFailedError("topic out: gone"), "SinkUnavailable", 1),
         (OSError(28, "No space left on device"), "CheckpointFailing", 1),
@@ -130,7 +131,7 @@ def test_a_checkpoint_is_found_again_with_its_name(tmp_path: Path) -> None:
 
 def test_a_checkpoint_that_does_not_fit_is_refused_with_the_field(tmp_path: Path) -> None:
     open_checkpoint(str(tmp_path), job())
-    with pytest.raises(UserError, match=r"does not fit the spec: .*size: 10s → 20s.*restart-empty"):
+    with pytest.raises(CheckpointError, match=r"does not fit the spec: .*size: 10s → 20s.*restart-empty"):
         open_checkpoint(str(tmp_path), job(window={"size": "20s"}))
 
 
