@@ -55,7 +55,7 @@ def test_what_is_produced_can_be_read(broker: str) -> None:
     writer = producer(broker)
     writer.produce(topic, key=b"k", value=b"v")
     assert writer.flush(30) == 0
-    reader = consumer(broker, group=topic, **{"auto.offset.reset": "earliest"})
+    reader = consumer(broker, topic, **{"auto.offset.reset": "earliest"})
     reader.subscribe([topic])
     message = reader.poll(30)
     reader.close()

@@ -291,7 +291,7 @@ def test_the_ordinary_client_gives_the_same_figures(broker: str) -> None:
         log.commit(number, partition=number)
     answers = []
     for plain in (True, False):
-        positions = Positions(broker, plain=plain)
+        positions = Positions(broker, wired=plain)
         try:
             answers.append(positions.read({log.group: {log.name: 1_700_000_000.0}}).groups[log.group])
         finally:

@@ -1,7 +1,7 @@
 """Where logs start and end, and where a time lies in them: for all partitions of a broker in one request.
 
-A partition that does not answer is left out. On brokers that ask for a login or encryption, and for what the plain way
-leaves open, the ordinary client is asked; it is slower.
+A partition that does not answer is left out. For what our own connections leave open, the ordinary client is asked; it
+is slower.
 """
 
 import struct

@@ -2,7 +2,8 @@
 
 The ordinary client must not be asked for them with `list_consumer_group_offsets`: librdkafka 2.16 ends the whole
 process with a segmentation fault when the broker answers that it is not, or no longer, the group's coordinator, as a
-broker does that is going down. Where brokers ask for a login, a consumer of each group is asked: it does not.
+broker does that is going down. Where our own connections may not be used, a consumer of each group is asked, which does
+not.
 """
 
 import struct
@@ -13,6 +14,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from millrace.kafka.clients import consumer
 from millrace.kafka.commits import Commit, read_note
+from millrace.kafka.security import Security
 from millrace.kafka.wire import Address, Wire
 from millrace.lag import Partition
 
@@ -84,8 +86,8 @@ def read_commits(
 class GroupConsumers:
     """The slow way: one consumer for each group, which never joins it. Kept, because opening one is what costs."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, bootstrap: str, security: Security | None = None) -> None:
+        self._bootstrap, self._security = bootstrap, security
         self._open: dict[str, Consumer] = {}
 
     def close(self) -> None:
@@ -94,7 +96,7 @@ class GroupConsumers:
 
     def commits(self, group: str, partitions: Iterable[Partition], seconds: float) -> Commits:
         if group not in self._open:
-            self._open[group] = consumer(self._bootstrap, group, **{"enable.auto.commit": False})
+            self._open[group] = consumer(self._bootstrap, group, self._security, **{"enable.auto.commit": False})
         asked = [TopicPartition(*one) for one in partitions]
         found = self._open[group].committed(asked, timeout=seconds) if asked else []
         return {

@@ -16,9 +16,10 @@ from confluent_kafka import (
     KafkaException,
 )
 
-from millrace.kafka.clients import REQUEST_SECONDS, admin, is_plaintext
+from millrace.kafka.clients import REQUEST_SECONDS, admin
 from millrace.kafka.ends import client_offsets, read_offsets
 from millrace.kafka.groups import Commits, GroupConsumers, read_commits
+from millrace.kafka.security import Security
 from millrace.kafka.times import Times
 from millrace.kafka.wire import Address, Wire
 from millrace.lag import Log, Partition, Place, Start, Written, age, place
@@ -62,13 +63,19 @@ class Reading:
 class Positions:
     """Asks one cluster. Keeps its connections, so that asking every second costs little. Not thread-safe."""
 
-    def __init__(self, bootstrap: str, deadline_seconds: float = REQUEST_SECONDS, plain: bool | None = None) -> None:
-        """`plain`: whether brokers may be asked over a plain connection; by default what the settings say."""
-        self._admin = admin(bootstrap)
-        self._wire = Wire() if (is_plaintext(bootstrap) if plain is None else plain) else None
-        self._consumers = GroupConsumers(bootstrap)
+    def __init__(
+        self,
+        bootstrap: str,
+        deadline_seconds: float = REQUEST_SECONDS,
+        security: Security | None = None,
+        wired: bool = True,
+    ) -> None:
+        """`wired`: whether brokers may be asked over connections of our own; else only the ordinary client is used."""
+        self._admin = admin(bootstrap, security)
+        self._wire = Wire(security) if wired else None
+        self._consumers = GroupConsumers(bootstrap, security)
         self._broker: Address = ("", 0)
-        self._times = Times(bootstrap, OBSERVER_GROUP, self._wire)
+        self._times = Times(bootstrap, OBSERVER_GROUP, self._wire, security)
         self._seconds = deadline_seconds
         self._deadline = 0.0
         self._ends: Mapping[Partition, int] = {}
@@ -211,9 +218,9 @@ def lag(bootstrap: str, group: str, topics: Iterable[str]) -> Lag:
         positions.close()
 
 
-def committed_topics(bootstrap: str, groups: Iterable[str]) -> dict[str, set[str]]:
+def committed_topics(bootstrap: str, groups: Iterable[str], security: Security | None = None) -> dict[str, set[str]]:
     """The topics in which each group has a position; groups without any are left out."""
-    positions = Positions(bootstrap)
+    positions = Positions(bootstrap, security=security)
     try:
         reading = positions.commits(groups)
     finally:

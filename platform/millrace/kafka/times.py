@@ -1,8 +1,7 @@
 """When the records at given offsets were written.
 
 A record's time never changes, so each is asked for once: jobs that stand still cost nothing. Batch headers answer
-nearly all of it in one request per broker; what they leave open, or what a protected cluster keeps from them, an
-ordinary consumer reads.
+nearly all of it in one request per broker; what they leave open, an ordinary consumer reads.
 """
 
 import time
@@ -14,6 +13,7 @@ from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Topic
 
 from millrace.kafka.clients import consumer
 from millrace.kafka.headers import read_times
+from millrace.kafka.security import Security
 from millrace.kafka.wire import Address, Wire
 from millrace.lag import Partition, Written
 
@@ -35,8 +35,8 @@ CONSUMER_SETTINGS: Mapping[str, Any] = {
 class Times:
     """Asks one cluster, and remembers. Not thread-safe."""
 
-    def __init__(self, bootstrap: str, group: str, wire: Wire | None) -> None:
-        self._bootstrap, self._group, self._wire = bootstrap, group, wire
+    def __init__(self, bootstrap: str, group: str, wire: Wire | None, security: Security | None = None) -> None:
+        self._bootstrap, self._group, self._wire, self._security = bootstrap, group, wire, security
         self._reader: Consumer | None = None
         self._known: dict[Spot, Written] = {}
         self.consumed = 0
@@ -71,7 +71,7 @@ class Times:
         if not positions or time.monotonic() >= deadline:
             return set()
         if self._reader is None:
-            self._reader = consumer(self._bootstrap, self._group, **CONSUMER_SETTINGS)
+            self._reader = consumer(self._bootstrap, self._group, self._security, **CONSUMER_SETTINGS)
         self._reader.assign([TopicPartition(*one, offset) for one, offset in positions.items()])
         self.consumed += 1
         try:

@@ -36,7 +36,9 @@ class KafkaCluster(Model):
         default=None,
     )
     auth_secret: SecretRef | None = declared(
-        "Secret with the credentials for the brokers. Without it the connection is plaintext.",
+        "Secret with the credentials for the brokers: `username`, `password` and `mechanism` (SCRAM-SHA-512 by "
+        "default, SCRAM-SHA-256 or PLAIN) for a login, `ca.crt` for TLS, `tls.crt` and `tls.key` for a client "
+        "certificate. What is there decides. Without a Secret the connection is plaintext.",
         change="restart",
         default=None,
     )
