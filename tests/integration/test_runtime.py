@@ -43,11 +43,14 @@ class Stage:
         for future in client.create_topics(topics).values():
             future.result(timeout=60)
 
-    def write(self, events: Iterable[dict[str, Any] | bytes], partition: int = 0) -> None:
+    def write(
+        self, events: Iterable[dict[str, Any] | bytes], partition: int = 0, written_at: datetime | None = None
+    ) -> None:
         writer = producer(self.broker)
+        millis = int(written_at.timestamp() * 1000) if written_at else 0
         for event in events:
             value = event if isinstance(event, bytes) else json.dumps(event).encode()
-            writer.produce(f"{self.name}-in", value, partition=partition)
+            writer.produce(f"{self.name}-in", value, partition=partition, timestamp=millis)
         assert writer.flush(60) == 0
 
     def out(self) -> list[dict[str, Any]]:
@@ -153,6 +156,22 @@ def test_latest_reads_only_what_comes_after_the_start(broker: str, run_job: RunJ
     stage.write([{"user": "new", "at": at(1)}])
     run_job(job, tmp_path)
     assert [row["user"] for row in stage.out()] == ["new"]
+
+
+def test_a_time_to_start_from_is_the_time_of_writing(broker: str, run_job: RunJob, tmp_path: Path) -> None:
+    """Each partition starts at its first record written then or later, and one that has none yet at its end."""
+    stage = Stage(broker, partitions=2)
+    start = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
+    for minutes in (-1, 0, 1, -2):
+        stage.write([{"user": f"{minutes}", "at": at(-minutes)}], 0, start + timedelta(minutes=minutes))
+    stage.write([{"user": "old", "at": at(0)}], 1, start - timedelta(seconds=1))
+    job = stage.job([], source={"startFrom": start.strftime("%Y-%m-%dT%H:%M:%SZ")})
+    report = run_job(job, tmp_path)
+    assert [row["user"] for row in stage.out()] == ["0", "1", "-2"], "what is written after it counts, whenever it says"
+    assert (report["sources"]["views"]["read"], report["sources"]["views"]["lost"]) == (3, 0)
+    stage.write([{"user": "new", "at": at(1)}], 1)
+    run_job(job, tmp_path)
+    assert sorted(row["user"] for row in stage.out()) == ["-2", "0", "1", "new"]
 
 
 def test_a_partition_that_went_idle_no_longer_holds_windows_open(broker: str, run_job: RunJob, tmp_path: Path) -> None:
