@@ -60,9 +60,10 @@ def _run(options: argparse.Namespace, job: StreamJob) -> Failure | None:
     try:
         around = Surroundings(bootstrap, dict(os.environ))
         run = JobRun(spark, job, str(options.checkpoint), around, options.status_file)
-        _serve(run, options.metrics_port, job.spec.restart.stalled_after.total_seconds())
+        now = live.LiveJob(options.spec, job)
+        _serve(run, options.metrics_port, now)
         signal_stop(run, stopping)
-        unwatch = live.watch(options.spec, job, spark.sparkContext)
+        unwatch = live.watch(now, spark.sparkContext)
         failure = run.run(until_caught_up=options.until_caught_up)
         if options.report is not None:
             options.report.write_text(json.dumps(run.status.as_json(), indent=2) + "\n")
@@ -83,12 +84,12 @@ def signal_stop(run: JobRun, stopping: threading.Event) -> None:
     threading.Thread(target=watch, name="stop", daemon=True).start()
 
 
-def _serve(run: JobRun, port: int | None, stalled_after: float) -> None:
+def _serve(run: JobRun, port: int | None, job: live.LiveJob) -> None:
     if port is None:
         return
     registry = CollectorRegistry()
     registry.register(JobCollector(run.plan, run.status))
-    server = serve(Pages(registry, lambda: run.health(stalled_after), run.status.as_json), port)
+    server = serve(Pages(registry, lambda: run.health(job.stalled_after_seconds), run.status.as_json), port)
     run.status.update(metrics_port=server.server_port)
     log.info("serving /metrics, /healthz and /status", extra={"event": "serving", "port": server.server_port})
 

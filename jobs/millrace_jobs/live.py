@@ -16,23 +16,40 @@ LOOK_EVERY_SECONDS = 5.0
 log = logging.getLogger(__name__)
 
 
-def watch(spec: Path, job: StreamJob, context: SparkContext) -> Callable[[], None]:
+class LiveJob:
+    """The job as its file says it now. Only live fields may be read from here: all others belong to the next start."""
+
+    def __init__(self, spec: Path, job: StreamJob) -> None:
+        self._spec, self._job, self._seen = spec, job, _content(spec)
+
+    @property
+    def stalled_after_seconds(self) -> float:
+        return self._job.spec.restart.stalled_after.total_seconds()
+
+    @property
+    def executors(self) -> int:
+        return self._job.spec.executors.instances
+
+    def look(self) -> bool:
+        """Read the file again; whether there was something new in it that can be used."""
+        content = _content(self._spec)
+        if content is None or content == self._seen:
+            return False
+        self._seen = content
+        found = _read(self._spec)
+        self._job = found or self._job
+        return found is not None
+
+
+def watch(job: LiveJob, context: SparkContext) -> Callable[[], None]:
     """Follow the file in the background; call the answer to stop."""
     ended = threading.Event()
-    wanted = job.spec.executors.instances
 
     def follow() -> None:
-        nonlocal wanted
-        seen = _content(spec)
         while not ended.wait(LOOK_EVERY_SECONDS):
-            now = _content(spec)
-            if now is None or now == seen:
-                continue
-            seen = now
-            asked = _executors(spec)
-            if asked is not None and asked != wanted:
-                wanted = asked
-                scale(context, wanted)
+            before = job.executors
+            if job.look() and job.executors != before:
+                scale(context, job.executors)
 
     threading.Thread(target=follow, name="live", daemon=True).start()
     return ended.set
@@ -57,13 +74,13 @@ def _surplus(spark: Any, wanted: int) -> list[str]:
     return sorted(names, key=int)[wanted:]
 
 
-def _executors(spec: Path) -> int | None:
+def _read(spec: Path) -> StreamJob | None:
     try:
         jobs = [resource for resource in read_files([spec]) if isinstance(resource, StreamJob)]
     except UserError as error:
         log.warning("the changed spec is not taken: %s", error, extra={"event": "spec-refused"})
         return None
-    return jobs[0].spec.executors.instances if jobs else None
+    return jobs[0] if jobs else None
 
 
 def _content(spec: Path) -> bytes | None:
