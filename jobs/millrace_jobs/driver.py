@@ -58,7 +58,7 @@ def _run(options: argparse.Namespace, job: StreamJob) -> Failure | None:
         signal.signal(name, lambda *_: stopping.set())
     spark = build_session(job.metadata.name, options.master)
     try:
-        around = Surroundings(bootstrap, dict(os.environ))
+        around = Surroundings(bootstrap, dict(os.environ), options.kafka_auth)
         run = JobRun(spark, job, str(options.checkpoint), around, options.status_file)
         now = live.LiveJob(options.spec, job)
         _serve(run, options.metrics_port, now)
@@ -113,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--spec", type=Path, required=True, help="file with one StreamJob")
     add("--checkpoint", required=True, help="folder for state and position: a path, or an address such as s3a://…")
     add("--bootstrap", help="brokers as host:port; default: the spec's own")
+    add("--kafka-auth", type=Path, help="folder with the brokers' credentials, one file for each key of their Secret")
     add("--metrics-port", type=int, help="serve /metrics, /healthz and /status here; 0 chooses a free port")
     add("--until-caught-up", action="store_true", help="work off what is in the topics now, then end")
     add("--report", type=Path, help="write the ledger's totals to this file at the end")

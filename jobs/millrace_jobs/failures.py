@@ -35,7 +35,11 @@ _SIGNS: tuple[tuple[str, str, Blame], ...] = (
     (r"UserCodeError: (.+)", "UserCodeRaised", "user-code"),
     (_any(r"\[USER_RAISED_EXCEPTION\]"), "UserCodeRaised", "user-code"),
     (_any("UnknownTopicOrPartition", "does not host this topic-partition"), "TopicMissing", "infrastructure"),
-    (_any("SaslAuthentication", "AuthorizationException", "_AUTHENTICATION"), "BrokerRefused", "infrastructure"),
+    (
+        _any("SaslAuthentication", "SslAuthentication", "AuthorizationException", "_AUTHENTICATION"),
+        "BrokerRefused",
+        "infrastructure",
+    ),
     (
         _any(
             "TimeoutException",

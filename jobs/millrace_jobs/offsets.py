@@ -6,14 +6,13 @@ Spark's checkpoint is the truth; the consumer group is told after each batch, so
 import json
 import logging
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from millrace.errors import UserError
-from millrace.kafka.clients import REQUEST_SECONDS, settings
+from millrace.kafka.clients import REQUEST_SECONDS, consumer
 from millrace.kafka.commits import note
+from millrace.kafka.security import Security
 from millrace_jobs.files import Folder
 from millrace_jobs.ledger import Entry
 
@@ -36,9 +35,17 @@ def planned_offsets(folder: Folder, batch: int) -> dict[Partition, int]:
 class Positions:
     """The job's consumer group. It never joins the group and never reads; it commits and asks."""
 
-    def __init__(self, bootstrap: str, client: Mapping[str, Any], group: str) -> None:
-        options = {"group.id": group, "enable.auto.commit": False, **client}
-        self._consumer = Consumer(settings(bootstrap, **options))
+    def __init__(self, bootstrap: str, group: str, security: Security | None = None) -> None:
+        self._bootstrap, self._group = bootstrap, group
+        self._consumer = self._open(security)
+
+    def renew(self, security: Security | None) -> None:
+        """Go on as somebody else."""
+        before, self._consumer = self._consumer, self._open(security)
+        before.close()
+
+    def _open(self, security: Security | None) -> Consumer:
+        return consumer(self._bootstrap, self._group, security, **{"enable.auto.commit": False})
 
     def commit(self, entry: Entry | None) -> None:
         """Tell the group. A failure costs nobody data: the next batch tells it again, and the observer sees the lag."""

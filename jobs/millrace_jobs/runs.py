@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -20,6 +21,7 @@ from millrace_jobs.engine import Engine, Outlets
 from millrace_jobs.failures import Failure, explain
 from millrace_jobs.intake import Role
 from millrace_jobs.ledger import Entry
+from millrace_jobs.logins import Login
 from millrace_jobs.offsets import Positions
 from millrace_jobs.plans import compile_job
 from millrace_jobs.sinks.kafka import KafkaTarget
@@ -42,11 +44,11 @@ class StopRequestedError(Exception):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a job runs in: brokers, their client settings, and where Secrets come from."""
+    """What a job runs in: brokers, where Secrets come from, and the folder of the brokers' own, if they ask for one."""
 
     bootstrap: str
     environment: Mapping[str, str] = field(default_factory=dict)
-    client: Mapping[str, str] = field(default_factory=dict)
+    auth: Path | None = None
 
 
 class JobRun:
@@ -67,7 +69,8 @@ class JobRun:
         self._checkpoint = open_checkpoint(checkpoint, job)
         self.status = Status(self.plan, status_file)
         group = naming.consumer_group(self.plan.namespace, self.plan.name)
-        self._positions = Positions(around.bootstrap, around.client, group)
+        self._login = Login(around.bootstrap, around.auth)
+        self._positions = Positions(around.bootstrap, group, self._login.security)
         slots = min(MOST_SLOTS, spark.sparkContext.defaultParallelism)
         self._engine = Engine(
             self._spark, self.plan, self._checkpoint.folder, self._outlets(), self._positions, slots, self._batch_done
@@ -86,6 +89,8 @@ class JobRun:
         while True:
             done_before = self.status.now.batches
             failure = self._run_once(until_caught_up)
+            if failure is None and self._login.is_old and not self._stop.is_set():
+                continue
             if failure is None:
                 self.status.update(state="stopped", failure=None, sinks_down=frozenset())
                 return None
@@ -124,7 +129,7 @@ class JobRun:
         except StopRequestedError:
             return None
         except PySparkException as error:
-            return self._explain(error)
+            return self._login.blame(self._explain(error))
         except (UserError, OSError) as error:
             return explain(error)
         finally:
@@ -135,7 +140,9 @@ class JobRun:
     def _start(self, until_caught_up: bool) -> StreamingQuery:
         spec, sources = self._job.spec, self._job.spec.sources
         parallelism = self._spark.sparkContext.defaultParallelism
-        records = stream(self._spark, sources, self._around.bootstrap, self._around.client, parallelism)
+        if self._login.renew():
+            self._positions.renew(self._login.security)
+        records = stream(self._spark, sources, self._around.bootstrap, self._login.java_settings(), parallelism)
         writer = records.writeStream.foreachBatch(self._batch).option(
             "checkpointLocation", self._checkpoint.folder.at("spark")
         )
@@ -152,7 +159,7 @@ class JobRun:
             status = query.status
             if not status["isTriggerActive"] and not status["isDataAvailable"]:
                 self._moved_at = time.monotonic()  # nothing to do is as good as done
-            if self._stop.is_set():
+            if self._stop.is_set() or self._login.look():
                 with self._gate:  # the batch that is inside ends first; whichever comes after sees the flag and ends
                     pass
                 # Not within the gate: Spark waits here for its thread, which may just have come to the gate itself.
@@ -163,7 +170,7 @@ class JobRun:
         """Spark calls this in a thread of its own; what is raised here ends the query."""
         with self._gate:
             try:
-                if self._stop.is_set() or self._left == 0:
+                if self._stop.is_set() or self._left == 0 or self._login.is_old:
                     raise StopRequestedError
                 self._engine.run(records, number)
             except BaseException as error:
@@ -216,7 +223,7 @@ class JobRun:
     def _topic(self, topic: str, exactly_once: bool) -> KafkaTarget:
         return KafkaTarget(
             bootstrap=self._around.bootstrap,
-            client=dict(self._around.client),
+            auth=str(self._around.auth or ""),
             namespace=self.plan.namespace,
             job=self.plan.name,
             state=self._checkpoint.state,

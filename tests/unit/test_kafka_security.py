@@ -99,12 +99,23 @@ def test_no_text_of_the_value_shows_a_secret(pair: Mapping[str, str]) -> None:
 def test_a_folder_is_read_anew_each_time(tmp_path: Path) -> None:
     for name, value in LOGIN.items():
         (tmp_path / name).write_text(value)
-    (tmp_path / "..data").mkdir()
     before = read_security(tmp_path)
     (tmp_path / "password").write_text("another")
     assert before != read_security(tmp_path)
     with pytest.raises(UserError, match="There is no folder"):
         read_security(tmp_path / "nowhere")
+
+
+def test_a_mounted_secret_is_read_from_the_version_that_its_link_names(tmp_path: Path) -> None:
+    for version in ("..1", "..2"):
+        (tmp_path / version).mkdir()
+        for name, value in LOGIN.items():
+            (tmp_path / version / name).write_text(value + version[2:])
+    (tmp_path / "..data").symlink_to("..1")
+    before = read_security(tmp_path)
+    (tmp_path / "..new").symlink_to("..2")
+    (tmp_path / "..new").rename(tmp_path / "..data")
+    assert (before.username[-1], read_security(tmp_path).username[-1]) == ("1", "2")
 
 
 def test_a_client_certificate_is_taken_without_a_file_of_ours(pair: Mapping[str, str]) -> None:

@@ -11,7 +11,9 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from millrace import naming
+from millrace.errors import UserError
 from millrace.kafka.clients import REQUEST_SECONDS, settings
+from millrace.kafka.security import read_security
 from millrace_jobs.crashes import reach
 from millrace_jobs.sinks.slots import Batches
 
@@ -34,7 +36,8 @@ class KafkaTarget:
     """A topic, written by one job as one of its sinks."""
 
     bootstrap: str
-    client: Mapping[str, Any]
+    auth: str
+    """Folder with the brokers' credentials, or nothing. Only its name travels to the tasks; they read it themselves."""
     namespace: str
     job: str
     state: str
@@ -44,11 +47,16 @@ class KafkaTarget:
     def write(self, slot: int, batch: int, rows: Batches) -> int:
         try:
             return self._write_once(slot, batch, rows) if self.exactly_once else self._write_plain(rows)
+        except UserError as error:
+            raise SinkFailedError(f"topic {self.topic}: {error}") from error
         except KafkaException as error:
             raise SinkFailedError(f"topic {self.topic}: {error.args[0].str()}") from error
 
+    def _settings(self, **more: Any) -> dict[str, Any]:
+        return settings(self.bootstrap, read_security(self.auth) if self.auth else None, **more)
+
     def _write_plain(self, rows: Batches) -> int:
-        producer = Producer(settings(self.bootstrap, **self.client, **_WRITING))
+        producer = Producer(self._settings(**_WRITING))
         failures: list[str] = []
         written = _produce(producer, self.topic, rows, failures)
         if producer.flush(REQUEST_SECONDS) or failures:
@@ -58,9 +66,9 @@ class KafkaTarget:
     def _write_once(self, slot: int, batch: int, rows: Batches) -> int:
         own = naming.transactional_id(self.namespace, self.job, self.topic, slot)
         transactions = {"transactional.id": own, "transaction.timeout.ms": TRANSACTION_MS}
-        producer = Producer(settings(self.bootstrap, **self.client, **_WRITING, **transactions))
+        producer = Producer(self._settings(**_WRITING, **transactions))
         group = naming.progress_group(self.namespace, self.job, self.topic, slot, self.state)
-        marker = Consumer(settings(self.bootstrap, **self.client, **{"group.id": group, "enable.auto.commit": False}))
+        marker = Consumer(self._settings(**{"group.id": group, "enable.auto.commit": False}))
         try:
             producer.init_transactions(REQUEST_SECONDS)  # from here on no older attempt can commit
             if self._is_done(marker, batch):

@@ -1,7 +1,7 @@
 """A real one-node Kafka of our own, for local mode and for tests.
 
 It listens on loopback only, keeps its data in the folder it is given, and never outlives the process that started it.
-Not for production: one node, no replicas, no encryption.
+Not for production: one node, no replicas, and the ordinary door asks nobody who he is.
 """
 
 import base64
@@ -10,6 +10,7 @@ import socket
 import subprocess
 import time
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -24,6 +25,9 @@ from millrace.local.processes import Child
 HOST = "127.0.0.1"
 READY_SECONDS = 90.0  # about 5 s on an idle machine; generous, because two busy cores are the usual case
 STOP_SECONDS = 20.0
+MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256")
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+REAUTHENTICATION_MS = 10_000  # short, so that a changed password is soon felt
 PORT_ATTEMPTS = 3  # a free port can be taken by someone else between our look and Kafka's bind
 
 LOGGING = """\
@@ -45,11 +49,16 @@ class PortTakenError(UserError):
 class EmbeddedKafka:
     """Context manager: a broker that is ready to use inside, and gone with all its processes after.
 
-    The data stays in `data_dir`; a later broker on the same folder finds the topics again.
+    The data stays in `data_dir`; a later broker on the same folder finds the topics again. With `identity`, a file with
+    the broker's key and certificate in PEM form, it has a second door that asks for TLS and a login.
     """
 
-    def __init__(self, data_dir: Path | str, heap: str = "512m", port: int | None = None) -> None:
+    def __init__(
+        self, data_dir: Path | str, heap: str = "512m", port: int | None = None, identity: Path | None = None
+    ) -> None:
         self._folder = Path(data_dir)
+        self._identity = identity
+        self._protected_port: int | None = None
         self._heap = heap
         self._asked_port = port
         self._port: int | None = None
@@ -61,6 +70,13 @@ class EmbeddedKafka:
         if self._port is None:
             raise RuntimeError("the embedded broker is not running")
         return f"{HOST}:{self._port}"
+
+    @property
+    def protected_bootstrap(self) -> str:
+        """The address of the door that asks for TLS and a login."""
+        if self._protected_port is None:
+            raise RuntimeError("the embedded broker is not running, or has no such door")
+        return f"{HOST}:{self._protected_port}"
 
     @property
     def log_file(self) -> Path:
@@ -93,7 +109,7 @@ class EmbeddedKafka:
 
     def stop(self) -> None:
         """Stop it cleanly; kill it when that takes too long. Does nothing when it is not running."""
-        child, self._child, self._port = self._child, None, None
+        child, self._child, self._port, self._protected_port = self._child, None, None, None
         if child is not None:
             child.stop()
 
@@ -101,16 +117,19 @@ class EmbeddedKafka:
         return self._child is not None and self._child.exit_code() is None
 
     def _start_once(self, java: list[str]) -> None:
-        ports = _free_ports(2)
+        ports = _free_ports(3)
         port = self._asked_port or ports[0]
         settings = self._folder / "server.properties"
-        settings.write_text(server_properties(self._folder / "log", port, controller_port=ports[1]))
+        written = server_properties(self._folder / "log", port, controller_port=ports[1])
+        if self._identity is not None:
+            written |= protected_door(written, ports[2], self._identity)
+        settings.write_text("".join(f"{name}={value}\n" for name, value in written.items()))
         if not (self._folder / "log" / "meta.properties").exists():
             self._format(java, settings)
         with self.log_file.open("wb") as log:
             command = [java[0], f"-Xmx{self._heap}", "-XX:+UseSerialGC", *java[1:], "kafka.Kafka", str(settings)]
             self._child = Child(command, grace_seconds=STOP_SECONDS, stdout=log, stderr=subprocess.STDOUT)
-        self._port = port
+        self._port, self._protected_port = port, ports[2] if self._identity is not None else None
         try:
             self._wait_until_ready(time.monotonic() + READY_SECONDS)
         except BaseException:  # also Ctrl-C: whoever does not get a broker must not be left with its process
@@ -160,9 +179,9 @@ class EmbeddedKafka:
         return UserError(f"The embedded broker ended while starting; its log is {self.log_file}.")
 
 
-def server_properties(log_dir: Path, port: int, controller_port: int) -> str:
+def server_properties(log_dir: Path, port: int, controller_port: int) -> dict[str, object]:
     """The settings of a broker that is its own controller. Small internal topics: it serves one machine."""
-    settings = {
+    settings: dict[str, object] = {
         "process.roles": "broker,controller",
         "node.id": 1,
         "controller.quorum.voters": f"1@{HOST}:{controller_port}",
@@ -184,7 +203,23 @@ def server_properties(log_dir: Path, port: int, controller_port: int) -> str:
         settings |= {f"{topic}.replication.factor": 1, f"{topic}.num.partitions": 4}
     for topic in ("transaction.state.log", "share.coordinator.state.topic"):
         settings[f"{topic}.min.isr"] = 1
-    return "".join(f"{name}={value}\n" for name, value in settings.items())
+    return settings
+
+
+def protected_door(settings: Mapping[str, object], port: int, identity: Path) -> dict[str, object]:
+    """What the settings need for a listener with TLS and SCRAM. Its users are made by the admin client."""
+    own = "listener.name.protected"
+    return {
+        "listeners": f"{settings['listeners']},PROTECTED://{HOST}:{port}",
+        "advertised.listeners": f"{settings['advertised.listeners']},PROTECTED://{HOST}:{port}",
+        "listener.security.protocol.map": f"{settings['listener.security.protocol.map']},PROTECTED:SASL_SSL",
+        f"{own}.ssl.keystore.type": "PEM",
+        f"{own}.ssl.keystore.location": identity,
+        f"{own}.sasl.enabled.mechanisms": ",".join(MECHANISMS),
+        **{f"{own}.{name.lower()}.sasl.jaas.config": f"{SCRAM} required;" for name in MECHANISMS},
+        # whoever is in has to prove again and again that his password still holds
+        f"{own}.connections.max.reauth.ms": REAUTHENTICATION_MS,
+    }
 
 
 def _port_taken(port: int) -> str:

@@ -19,6 +19,10 @@ CA, CERTIFICATE, KEY = "ca.crt", "tls.crt", "tls.key"
 KEYS = (USERNAME, PASSWORD, MECHANISM, CA, CERTIFICATE, KEY)
 MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")  # the first is taken where none is named
 
+# Kubernetes puts a new version of a mounted Secret beside the old one, and then moves this link: following it once
+# gives either version whole, never half of each.
+_SWAPPED = "..data"
+_ATTEMPTS = 3
 _PKCS8 = "-----BEGIN PRIVATE KEY-----"
 
 
@@ -98,14 +102,21 @@ def read_security(folder: Path | str) -> Security:
     place = Path(folder)
     if not place.is_dir():
         raise UserError(f"There is no folder {place} with Kafka's credentials: make it, with one file for each key.")
-    return parse_security({key: _text(place / key) for key in KEYS if (place / key).is_file()}, f"The folder {place}")
+    for _ in range(_ATTEMPTS):
+        version = (place / _SWAPPED).resolve() if (place / _SWAPPED).is_symlink() else place
+        values = {key: _text(version / key, key) for key in KEYS if (version / key).is_file()}
+        if version == place or (place / _SWAPPED).resolve() == version:
+            break
+    return parse_security(values, f"The folder {place}")
 
 
-def _text(file: Path) -> str:
+def _text(file: Path, key: str) -> str:
     try:
         return file.read_bytes().decode()
+    except FileNotFoundError:
+        return ""  # swapped while we read; the next attempt sees the new version
     except (UnicodeDecodeError, OSError) as error:
-        raise UserError(f"{file} cannot be read ({type(error).__name__}): it must be text that we may read.") from None
+        raise UserError(f"{key} cannot be read ({type(error).__name__}): it must be text that we may read.") from None
 
 
 def _login_mistake(made: Security, given: Mapping[str, str]) -> str:

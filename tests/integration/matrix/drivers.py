@@ -35,6 +35,7 @@ class Driver:
     bootstrap: str
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
 
     @property
     def checkpoint(self) -> Path:
@@ -52,6 +53,7 @@ class Driver:
         files += ["--status-file", self.folder / "status.json"]
         command = [sys.executable, "-m", "millrace_jobs", *map(str, files), "--bootstrap", self.bootstrap]
         command += ["--metrics-port", "0", "--master", "local[2]", *(["--until-caught-up"] if until_caught_up else [])]
+        command += self.arguments
         environment = {**os.environ, **self.environment, **({CRASH_VARIABLE: crash_at} if crash_at else {})}
         with self.log.open("ab") as log:
             return Child(command, grace_seconds=30, stdout=log, stderr=subprocess.STDOUT, env=environment)
