@@ -47,11 +47,11 @@ class Alert:
     panel: Panel
 
     def rule(self, links: Links, pace: Pace) -> dict[str, object]:
-        """The rule as Prometheus reads it. An alert's time to hold is divided by the pace, like its windows."""
+        """The rule as Prometheus reads it. An alert's time to hold is divided by the pace, as its windows are."""
         return {
             "alert": self.name,
             "expr": self.expr,
-            "for": pace.span(self.hold_seconds),
+            "for": pace.hold(self.hold_seconds),
             "labels": {"severity": self.severity},
             "annotations": {
                 "summary": self.summary,

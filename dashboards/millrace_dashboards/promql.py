@@ -31,6 +31,10 @@ class Pace:
     def seconds(self, seconds: int) -> int:
         return max(seconds // self.faster, min(seconds, 10))
 
+    def hold(self, seconds: int) -> str:
+        """How long an alert must hold, as Prometheus writes it. One evaluation is enough when time runs fast."""
+        return duration(max(seconds // self.faster, min(seconds, 2)))
+
 
 def duration(seconds: int) -> str:
     """The shortest exact spelling: 90 is 90s, 600 is 10m."""

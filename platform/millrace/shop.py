@@ -7,6 +7,7 @@ The same seed gives the same events, byte for byte, relative to the moment the s
 import itertools
 import json
 import random
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -43,6 +44,7 @@ class Burst:
     at_seconds: float  # after the shop opens
     events: int = 500
     late_seconds: float = 300.0
+    over_seconds: float = 0.0  # they come spread over so long
 
 
 @dataclass(frozen=True)
@@ -71,16 +73,22 @@ class Record:
 def records(shop: Shop, opened_at: datetime) -> Iterator[Record]:
     """The shop's records in the order they reach the log, without end."""
     chance = random.Random(shop.seed)  # noqa: S311 - repeatable on purpose
-    clocks = [_clock_offset(chance, shop.mix) for _ in range(shop.users)]
-    burst = shop.burst
+    clocks = _clocks(chance, shop)
+    waiting = deque(crowd(shop, shop.burst, opened_at) if shop.burst else ())
     for number in itertools.count():
         due = number / shop.events_per_second - shop.history.total_seconds()
-        if burst is not None and due >= burst.at_seconds:
-            yield from (
-                _pageview(chance, clocks, opened_at, due, burst.late_seconds, "offline") for _ in range(burst.events)
-            )
-            burst = None
+        while waiting and waiting[0].due_seconds <= due:
+            yield waiting.popleft()
         yield _record(chance, shop.mix, clocks, opened_at, due)
+
+
+def crowd(shop: Shop, burst: Burst, opened_at: datetime) -> Iterator[Record]:
+    """The page views of a burst, in the order they are due. Their users are the shop's own, with the same clocks."""
+    clocks = _clocks(random.Random(shop.seed), shop)  # noqa: S311 - repeatable on purpose
+    chance = random.Random(shop.seed + burst.events)  # noqa: S311 - repeatable, and not the ordinary events again
+    for number in range(burst.events):
+        due = burst.at_seconds + number * burst.over_seconds / burst.events
+        yield _pageview(chance, clocks, opened_at, due, burst.late_seconds, "offline")
 
 
 def _record(chance: random.Random, mix: Mix, clocks: list[float], opened_at: datetime, due: float) -> Record:
@@ -97,6 +105,11 @@ def _kind(chance: random.Random, mix: Mix) -> Kind:
     if drawn < mix.offline + mix.malformed:
         return "malformed"
     return "ahead" if drawn < mix.offline + mix.malformed + mix.ahead else "ordinary"
+
+
+def _clocks(chance: random.Random, shop: Shop) -> list[float]:
+    """How far off each user's clock is."""
+    return [_clock_offset(chance, shop.mix) for _ in range(shop.users)]
 
 
 def _clock_offset(chance: random.Random, mix: Mix) -> float:

@@ -14,11 +14,14 @@ from rich.table import Table
 from millrace.commands import Command
 from millrace.commands.options import duration
 from millrace.kafka.topics import TopicPlan, create_missing
+from millrace.local import alert_tables
 from millrace.local.demo import SHOP, Agreement, Course, example_files
+from millrace.local.drama import Drama
 from millrace.local.feed import Feed
+from millrace.local.monitoring import Monitoring, lacking
 from millrace.local.results import Result, newest, read_results
 from millrace.local.runs import Run, RunSettings, watch
-from millrace.local.screens import make_console, make_screen
+from millrace.local.screens import Screen, make_console, make_screen
 from millrace.local.signals import StopRequests
 from millrace.local.tables import summary, titled
 from millrace.resources.metadata import Resource
@@ -29,8 +32,9 @@ DEFAULT = ("pageviews-per-minute", "visits")
 SHOWN_RESULTS = 5
 DESCRIPTION = f"""\
 Opens a made-up shop whose visitors leave page views and orders: some late, some malformed, some from a clock that
-runs ahead, and half a minute in a whole crowd that comes back from a dead spot. Jobs from jobs/examples read them,
-exactly as 'millrace run' would: by default {" and ".join(DEFAULT)}.
+runs ahead. Jobs from jobs/examples read them, exactly as 'millrace run' would; by default these are
+{" and ".join(DEFAULT)}. In a demo of a minute two things go wrong on purpose: a crowd comes back from a
+dead spot, and one job is held as if it hung. Prometheus and Alertmanager, where they are installed, show the alerts.
 
   millrace demo
   millrace demo --for 60s
@@ -47,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=duration,
         dest="length",
         metavar="TIME",
-        help="close the shop after so long, counted from when all jobs run; for instance 60s",
+        help="close the shop after so long, counted from when all jobs have caught up; for instance 60s",
     )
     parser.add_argument("--keep", action="store_true", help="keep the folder with checkpoints, logs and the topics")
 
@@ -77,17 +81,32 @@ def play(console: Console, resources: Sequence[Resource], state: Path, length: t
     with contextlib.ExitStack() as stack:
         jobs = stack.enter_context(Run(resources, RunSettings(state), screen.say))
         requests = stack.enter_context(StopRequests())
-        # Whatever else takes part in the demo (Prometheus, Alertmanager) enters the stack here, before the first event.
         create_missing(jobs.bootstrap, [TopicPlan(topic) for topic in (PAGEVIEWS, ORDERS)])
+        monitoring = start_monitoring(stack, jobs, state, screen)
+        alerts = None if monitoring is None else monitoring.episodes
         jobs.start()
-        course = Course(jobs, stack.enter_context(Feed(jobs.bootstrap, SHOP)), requests, length)
+        feed = stack.enter_context(Feed(jobs.bootstrap, SHOP))
+        drama = Drama(feed, jobs.drivers, screen.say, length.total_seconds() if length else None, alerts)
+        course = Course(jobs, feed, requests, length, drama, monitoring)
         with screen:
-            watch(jobs, screen, requests, course.headline, course.is_over, patience=1)
+            watch(jobs, screen, requests, course.headline, course.is_over, patience=1, alerts=alerts)
         console.print(summary(jobs.rows()))
+        if alerts is not None:
+            console.print(alert_tables.summary(alerts()))
         show_results(console, jobs)
         agreements, early = course.agreements(), not course.all_read()
         console.print(agreement_table(agreements, "stopped early" if early and requests.count else "differs"))
         return not jobs.has_failed() and (bool(requests.count) if early else all(one.holds for one in agreements))
+
+
+def start_monitoring(stack: contextlib.ExitStack, jobs: Run, state: Path, screen: Screen) -> Monitoring | None:
+    """What watches for alerts; None, and a sentence about it, where it cannot be had."""
+    if reason := lacking():
+        screen.say(reason)
+        return None
+    monitoring = stack.enter_context(Monitoring(state / "monitoring", jobs.bootstrap, jobs.drivers))
+    screen.say(monitoring.addresses)
+    return monitoring
 
 
 def show_results(console: Console, jobs: Run) -> None:

@@ -19,7 +19,7 @@ import yaml
 from millrace.local.processes import Child
 from millrace.local.prometheus import HOST, STOP_SECONDS, find_program, free_port, get, wait_until_ready
 
-PROGRAM = "prometheus-alertmanager"  # Debian's name for it
+PROGRAM = "prometheus-alertmanager"  # its name in Debian, as its package
 # Alerts are asked for, not sent: the one receiver does nothing.
 CONFIG = {"route": {"receiver": "nobody"}, "receivers": [{"name": "nobody"}]}
 

@@ -10,15 +10,17 @@ from datetime import timedelta
 from pathlib import Path
 
 from millrace.errors import UserError
+from millrace.local.drama import Drama, caught_up
 from millrace.local.feed import Feed
+from millrace.local.monitoring import Monitoring
 from millrace.local.runs import Run
 from millrace.local.signals import StopRequests
 from millrace.local.tables import Row
 from millrace.resources.reading import SpecError
-from millrace.shop import Burst, Shop
+from millrace.shop import Shop
 
 # Ten minutes are in the books when the demo begins: there is a backlog to catch up with, and windows to close.
-SHOP = Shop(events_per_second=200, users=4_000, history=timedelta(minutes=10), burst=Burst(at_seconds=25))
+SHOP = Shop(events_per_second=200, users=4_000, history=timedelta(minutes=10))
 START_SECONDS = 120.0
 DRAIN_SECONDS = 180.0
 
@@ -44,10 +46,20 @@ class Agreement:
 class Course:
     """Opens with the feed; closes it after the time asked for, or on the first request to stop."""
 
-    def __init__(self, run: Run, feed: Feed, requests: StopRequests, length: timedelta | None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        feed: Feed,
+        requests: StopRequests,
+        length: timedelta | None,
+        drama: Drama,
+        monitoring: Monitoring | None,
+    ) -> None:
         self._run = run
         self._feed = feed
         self._requests = requests
+        self._drama = drama
+        self._monitoring = monitoring
         self._opened = time.monotonic()
         self._length = None if length is None else length.total_seconds()
         self._counting_since: float | None = None
@@ -56,14 +68,24 @@ class Course:
     def is_over(self) -> bool:
         """True when all that was sent has been read, or when waiting for it makes no sense any more."""
         self._feed.check()
-        if self._closed is None and (self._requests.count or self._time_is_up()):
-            self._feed.close()
-            self._closed = time.monotonic()
+        self._play()
         if self._run.has_failed():
             return True
         if self._closed is None:
             return False
         return self.all_read() or time.monotonic() > self._closed + DRAIN_SECONDS
+
+    def _play(self) -> None:
+        if self._monitoring is not None:
+            self._monitoring.look(self._run.rows(), self._counted() > 0)
+        if self._closed is not None:
+            return
+        if self._requests.count or self._time_is_up():
+            self._drama.end()
+            self._feed.close()
+            self._closed = time.monotonic()
+        else:
+            self._drama.step(self._counted(), self._run.rows())
 
     def all_read(self) -> bool:
         rows = self._run.rows()
@@ -86,9 +108,9 @@ class Course:
         return self._length is not None and self._counted() >= self._length
 
     def _counted(self) -> float:
-        """Seconds since all jobs run. Starting takes a while, and differs from machine to machine."""
+        """Seconds since all jobs have caught up. Until then takes a while, and differs from machine to machine."""
         now = time.monotonic()
-        ready = all(row.status.state != "starting" for row in self._run.rows()) or now > self._opened + START_SECONDS
+        ready = caught_up(self._run.rows()) or now > self._opened + START_SECONDS
         if self._counting_since is None and ready:
             self._counting_since = now
         return 0.0 if self._counting_since is None else now - self._counting_since

@@ -76,6 +76,15 @@ class Driver:
         if self._child is not None:
             self._child.kill()
 
+    def hold(self) -> None:
+        """Stop it where it is, as if it hung. Stopping or killing it works all the same."""
+        if self._child is not None:
+            self._child.hold()
+
+    def go_on(self) -> None:
+        if self._child is not None:
+            self._child.go_on()
+
     def stop(self) -> None:
         """Ask it to stop and wait until it and all that it started are gone."""
         if self._child is not None:

@@ -3,7 +3,9 @@
 import itertools
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
@@ -12,7 +14,7 @@ from confluent_kafka import KafkaError, Message
 
 from millrace.errors import UserError
 from millrace.kafka.clients import REQUEST_SECONDS, producer
-from millrace.shop import Shop, records
+from millrace.shop import Burst, Record, Shop, crowd, records
 
 # Idempotent: a record sent again after a lost answer must not be in the log twice, or the counts would not agree.
 SETTINGS = {"linger.ms": 20, "compression.type": "lz4", "enable.idempotence": True}
@@ -30,8 +32,11 @@ class Feed:
         self._sent: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
         self._failure: str | None = None
+        self._opened_at, self._started = datetime.now(UTC), time.monotonic()
+        self._crowd: deque[Record] = deque()
 
     def __enter__(self) -> Self:
+        self._opened_at, self._started = datetime.now(UTC), time.monotonic()
         self._thread.start()
         return self
 
@@ -39,6 +44,11 @@ class Feed:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def add(self, burst: Burst) -> None:
+        """Let a burst begin now, whatever its own time says."""
+        now = time.monotonic() - self._started
+        self._crowd.extend(list(crowd(self._shop, replace(burst, at_seconds=now), self._opened_at)))
 
     def close(self) -> None:
         """Close the shop and wait until everything that was sent is in the log."""
@@ -63,13 +73,18 @@ class Feed:
             raise UserError(f"The shop's events cannot be written: {self._failure}")
 
     def _run(self) -> None:
-        started = time.monotonic()
-        for record in itertools.islice(records(self._shop, datetime.now(UTC)), self._limit):
-            self._pause(started + record.due_seconds - time.monotonic())
+        for record in itertools.islice(self._records(), self._limit):
+            self._pause(self._started + record.due_seconds - time.monotonic())
             if self._closing.is_set() or self._failure is not None:
                 break
             self._send(record.topic, record.key, record.value, record.kind)
         self._producer.flush(REQUEST_SECONDS)
+
+    def _records(self) -> Iterator[Record]:
+        for record in records(self._shop, self._opened_at):
+            while self._crowd and self._crowd[0].due_seconds <= record.due_seconds:
+                yield self._crowd.popleft()
+            yield record
 
     def _pause(self, seconds: float) -> None:
         self._producer.poll(0)

@@ -2,8 +2,9 @@
 
 Run as `python guard.py GRACE_SECONDS COMMAND…`. Its standard input is a pipe that only our process holds open:
 however we die, the pipe ends, and the guard kills the command with all its descendants. SIGTERM asks the command to
-stop and kills it after the grace. Should the guard itself be killed, the kernel kills the command (PR_SET_PDEATHSIG;
-sound here, because the guard has a single thread). Standard library only, and it must never start a thread.
+stop and kills it after the grace; SIGUSR1 holds it where it is, SIGUSR2 lets it go on. Should the guard itself be
+killed, the kernel kills the command (PR_SET_PDEATHSIG; sound here, because the guard has a single thread). Standard
+library only, and it must never start a thread.
 """
 
 import contextlib
@@ -44,12 +45,15 @@ def main(grace_seconds: float, command: list[str]) -> int:
 
 
 def _forward_termination(child: subprocess.Popen[bytes], grace_seconds: float) -> None:
-    def on_term(_signal: int, _frame: object) -> None:
+    def on_term(_number: int, _frame: object) -> None:
         child.send_signal(signal.SIGTERM)
+        _signal_all(child.pid, signal.SIGCONT)  # one that is held could not hear it
         signal.setitimer(signal.ITIMER_REAL, max(grace_seconds, 0.001))
 
     signal.signal(signal.SIGALRM, lambda *_: _kill(child.pid))
     signal.signal(signal.SIGTERM, on_term)
+    signal.signal(signal.SIGUSR1, lambda *_: _signal_all(child.pid, signal.SIGSTOP))
+    signal.signal(signal.SIGUSR2, lambda *_: _signal_all(child.pid, signal.SIGCONT))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -67,8 +71,12 @@ def _wait(child: subprocess.Popen[bytes]) -> str:
 
 
 def _kill(group: int) -> None:
+    _signal_all(group, signal.SIGKILL)
+
+
+def _signal_all(group: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGKILL)
+        os.killpg(group, number)
 
 
 def _reap_descendants(group: int, grace_seconds: float) -> None:

@@ -62,6 +62,15 @@ class Child:
         if self.exit_code() is None:
             self._guard.send_signal(signal.SIGTERM)
 
+    def hold(self) -> None:
+        """Stop it where it is, as if it hung, until it may go on or is asked to end."""
+        if self.exit_code() is None:
+            self._guard.send_signal(signal.SIGUSR1)
+
+    def go_on(self) -> None:
+        if self.exit_code() is None:
+            self._guard.send_signal(signal.SIGUSR2)
+
     def stop(self) -> int:
         """Ask it to stop and wait until it and all its descendants are gone."""
         self.terminate()

@@ -13,6 +13,7 @@ from typing import Self
 from millrace.errors import UserError
 from millrace.kafka import topics as kafka_topics
 from millrace.kafka.embedded import EmbeddedKafka
+from millrace.local.alerts import Episode
 from millrace.local.drivers import Driver, DriverSettings
 from millrace.local.lags import LagWatch
 from millrace.local.screens import Screen
@@ -144,6 +145,7 @@ def watch(
     headline: Callable[[], str],
     is_over: Callable[[], bool] = lambda: False,
     patience: int = 0,
+    alerts: Callable[[], Sequence[Episode]] | None = None,
 ) -> None:
     """Show the run until all its jobs have ended: by themselves, because it is over, or on request.
 
@@ -152,7 +154,7 @@ def watch(
     """
     asked = False
     while not run.has_ended():
-        screen.show(run.rows(), headline())
+        screen.show(run.rows(), headline(), alerts and alerts())
         urgent = requests.count - (0 if requests.terminated else patience)
         if urgent > 1:
             run.kill()
@@ -162,7 +164,7 @@ def watch(
                 screen.say("Stopping at the next batch boundary (Ctrl-C again: at once)")
             run.ask_to_stop()
         requests.wait(LOOK_SECONDS)
-    screen.show(run.rows(), headline())
+    screen.show(run.rows(), headline(), alerts and alerts())
 
 
 def _reads(driver: Driver) -> tuple[str, tuple[str, ...]]:

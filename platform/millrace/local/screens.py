@@ -2,15 +2,16 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Protocol, Self
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group
 from rich.live import Live
 
-from millrace.local import tables
+from millrace.local import alert_tables, tables
+from millrace.local.alerts import Episode
 from millrace.local.tables import Row
 
 PLAIN_WIDTH = 140  # a pipe or a file has no width of its own
@@ -26,8 +27,8 @@ class Screen(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def show(self, rows: Sequence[Row], headline: str) -> None:
-        """The run as it is now."""
+    def show(self, rows: Sequence[Row], headline: str, alerts: Sequence[Episode] | None = None) -> None:
+        """The run as it is now. `alerts`: all so far, or None where nobody watches for them."""
 
     def say(self, text: str) -> None:
         """A line that stays."""
@@ -58,9 +59,9 @@ class LiveScreen:
     ) -> None:
         self._live.stop()
 
-    def show(self, rows: Sequence[Row], headline: str) -> None:
-        drawn: RenderableType = tables.live(rows, headline)
-        self._live.update(drawn, refresh=True)
+    def show(self, rows: Sequence[Row], headline: str, alerts: Sequence[Episode] | None = None) -> None:
+        panels = () if alerts is None else (alert_tables.panel(alerts),)
+        self._live.update(Group(tables.live(rows, headline), *panels), refresh=True)
 
     def say(self, text: str) -> None:
         self._live.console.print(text, markup=False)
@@ -72,6 +73,7 @@ class PlainScreen:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._shown: dict[str, Row] = {}
+        self._alerts: tuple[Episode, ...] = ()
         self._next = 0.0
 
     def __enter__(self) -> Self:
@@ -82,7 +84,10 @@ class PlainScreen:
     ) -> None:
         """Nothing to put back."""
 
-    def show(self, rows: Sequence[Row], headline: str) -> None:
+    def show(self, rows: Sequence[Row], headline: str, alerts: Sequence[Episode] | None = None) -> None:
+        for text in _alert_news(self._alerts, alerts or ()):
+            self.say(text)
+        self._alerts = tuple(alerts or ())
         due = time.monotonic() >= self._next
         for row in rows:
             if _is_news(self._shown.get(row.name), row, due):
@@ -96,6 +101,15 @@ class PlainScreen:
     def _print(self, row: Row) -> None:
         self._shown[row.name] = row
         self.say(f"{datetime.now():%H:%M:%S} {tables.line(row)}{f' ({row.trouble})' if row.trouble else ''}")
+
+
+def _alert_news(before: Sequence[Episode], now: Sequence[Episode]) -> Iterator[str]:
+    """A line for each alert that has come, and for each that has gone. Episodes keep their place, so they pair up."""
+    for number, one in enumerate(now):
+        if number >= len(before):
+            yield alert_tables.started(one)
+        if one.resolved and (number >= len(before) or before[number].resolved is None):
+            yield alert_tables.ended(one)
 
 
 def _is_news(before: Row | None, now: Row, due: bool) -> bool:
