@@ -11,6 +11,7 @@ from pathlib import Path
 
 from millrace.commands.options import address, duration, port
 from millrace.errors import UserError
+from millrace_lag.logins import Logins, from_folders
 from millrace_lag.observer import Observer, Settings
 from millrace_lag.serving import Server
 from millrace_lag.subjects import Subject, read_path
@@ -40,14 +41,15 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def lister(chosen: argparse.Namespace) -> Callable[[], tuple[Subject, ...]]:
+def sources(chosen: argparse.Namespace) -> tuple[Callable[[], tuple[Subject, ...]], Logins]:
+    """Where jobs come from, and the credentials of their brokers."""
     if chosen.jobs == KUBERNETES:
-        from millrace_lag.clusters import kubernetes_lister  # its client is only there where it is needed
+        from millrace_lag.clusters import kubernetes_lister, kubernetes_logins  # their client is only there with it
 
-        return kubernetes_lister(chosen.bootstrap, chosen.namespace)
+        return kubernetes_lister(chosen.bootstrap, chosen.namespace), kubernetes_logins()
     path, cluster, only = Path(chosen.jobs), chosen.bootstrap, chosen.only_bootstrap
     read_path(path, cluster, only)  # a mistake in a file ends us now, and not silently later
-    return lambda: read_path(path, cluster, only)
+    return lambda: read_path(path, cluster, only), from_folders
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -61,7 +63,8 @@ def main(words: Sequence[str] | None = None) -> int:
     interval = chosen.interval.total_seconds() if chosen.interval else Settings.interval_seconds
     settings = Settings(interval_seconds=interval, exporter_names=chosen.exporter_names)
     try:
-        with Observer(lister(chosen), settings) as observer, Server(observer, chosen.port, chosen.host) as server:
+        jobs, logins = sources(chosen)
+        with Observer(jobs, settings, logins) as observer, Server(observer, chosen.port, chosen.host) as server:
             logging.getLogger("millrace_lag").info("serving on port %d", server.port)
             stop.wait()
     except UserError as error:

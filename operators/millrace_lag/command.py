@@ -13,10 +13,11 @@ from rich.console import Console
 from millrace.commands import Command
 from millrace.commands.options import address
 from millrace.errors import UserError
+from millrace.kafka.security import Security, read_security
 from millrace_lag.discovery import discover
 from millrace_lag.polling import ClusterView, Poller
 from millrace_lag.snapshots import as_json
-from millrace_lag.subjects import Subject, read_path
+from millrace_lag.subjects import Door, Subject, read_path
 from millrace_lag.tables import jobs_table, partitions_table
 from millrace_lag.verdicts import ENOUGH
 
@@ -38,6 +39,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("job", nargs="?", metavar="JOB", help="NAME or NAMESPACE/NAME; shows its partitions too")
     parser.add_argument("--bootstrap", type=address, metavar="HOST:PORT", help="the Kafka cluster to ask")
     parser.add_argument("--jobs", type=Path, metavar="PATH", help="spec file, or folder of them")
+    parser.add_argument(
+        "--kafka-auth",
+        type=Path,
+        metavar="FOLDER",
+        help="the brokers' credentials, one file for each key of their Secret",
+    )
     parser.add_argument("--observer", metavar="URL", help="ask a running lag observer instead of the brokers")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
@@ -49,14 +56,15 @@ def run(arguments: Namespace) -> int:
         return 0
     if arguments.bootstrap is None:
         raise UserError("Nobody to ask: name brokers with --bootstrap HOST:PORT, or an observer with --observer URL.")
-    view = look(_subjects(arguments), arguments.bootstrap)
+    security = read_security(arguments.kafka_auth) if arguments.kafka_auth is not None else None
+    view = look(_subjects(arguments, security), arguments.bootstrap, security)
     _print(console, arguments, as_json([view])["jobs"], view)
     return 0
 
 
-def look(watched: tuple[Subject, ...], bootstrap: str) -> ClusterView:
+def look(watched: tuple[Subject, ...], bootstrap: str, security: Security | None = None) -> ClusterView:
     """Several looks, so that there is a verdict."""
-    poller = Poller(bootstrap, DEADLINE_SECONDS)
+    poller = Poller(Door(bootstrap), DEADLINE_SECONDS, lambda _: security)
     try:
         for turn in range(LOOKS):
             view = poller.poll(watched)
@@ -70,9 +78,9 @@ def look(watched: tuple[Subject, ...], bootstrap: str) -> ClusterView:
         poller.close()
 
 
-def _subjects(arguments: Namespace) -> tuple[Subject, ...]:
-    bootstrap = arguments.bootstrap
-    found = discover(bootstrap) if arguments.jobs is None else read_path(arguments.jobs, bootstrap, only_cluster=True)
+def _subjects(arguments: Namespace, security: Security | None) -> tuple[Subject, ...]:
+    bootstrap, jobs = arguments.bootstrap, arguments.jobs
+    found = discover(bootstrap, security) if jobs is None else read_path(jobs, bootstrap, only_cluster=True)
     chosen = tuple(one for one in found if _is(arguments.job, one.namespace, one.job))
     if not chosen:
         what = f"job {arguments.job}" if arguments.job else "job"

@@ -1,4 +1,4 @@
-"""The observer: keeps the list of jobs up to date, has one watch per Kafka cluster, and answers with what they know."""
+"""The observer: keeps the list of jobs up to date, has one watch per cluster and Secret, tells what they know."""
 
 import contextlib
 import logging
@@ -12,9 +12,10 @@ from typing import Self
 
 from millrace.errors import UserError
 from millrace_lag.exposition import Renderer
+from millrace_lag.logins import Logins, from_folders
 from millrace_lag.polling import ClusterView, Watch
 from millrace_lag.snapshots import snapshot
-from millrace_lag.subjects import Subject
+from millrace_lag.subjects import Door, Subject
 
 log = logging.getLogger(__name__)
 
@@ -34,10 +35,10 @@ class Settings:
 class Observer:
     """Context manager: it watches inside."""
 
-    def __init__(self, lister: Lister, settings: Settings | None = None) -> None:
-        self._lister = lister
+    def __init__(self, lister: Lister, settings: Settings | None = None, logins: Logins = from_folders) -> None:
+        self._lister, self._logins = lister, logins
         self._settings = settings or Settings()
-        self._watches: dict[str, Watch] = {}
+        self._watches: dict[Door, Watch] = {}
         self._listed_at = 0.0
         self._closing = threading.Event()
         self._polled = threading.Condition()
@@ -95,22 +96,22 @@ class Observer:
             log.warning("the list of jobs cannot be read, the last one stays: %s", error)
             return
         self._listed_at = time.time()
-        by_cluster: dict[str, list[Subject]] = defaultdict(list)
+        by_door: dict[Door, list[Subject]] = defaultdict(list)
         for one in found:
-            by_cluster[one.cluster].append(one)
-        for cluster in self._watches.keys() - by_cluster.keys():
-            self._watches.pop(cluster).close()
-        for cluster, mine in by_cluster.items():
-            self._watch(cluster, tuple(mine))
+            by_door[one.door].append(one)
+        for door in self._watches.keys() - by_door.keys():
+            self._watches.pop(door).close()
+        for door, mine in by_door.items():
+            self._watch(door, tuple(mine))
 
-    def _watch(self, cluster: str, mine: tuple[Subject, ...]) -> None:
-        known = cluster in self._watches
+    def _watch(self, door: Door, mine: tuple[Subject, ...]) -> None:
+        known = door in self._watches
         if not known:
             times = (self._settings.interval_seconds, self._settings.deadline_seconds)
-            self._watches[cluster] = Watch(cluster, *times, self._tell)
-        self._watches[cluster].watched = mine
+            self._watches[door] = Watch(door, *times, self._tell, self._logins)
+        self._watches[door].watched = mine
         if not known:
-            self._watches[cluster].start()
+            self._watches[door].start()
 
     def _tell(self, view: ClusterView) -> None:
         if not view.health.up:

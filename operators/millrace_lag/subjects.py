@@ -1,7 +1,7 @@
 """What the observer watches: the few facts of a StreamJob that lag is about. Parsed once, frozen after."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -12,6 +12,19 @@ from millrace.lag import Start
 from millrace.resources import StreamJob
 from millrace.resources.metadata import Resource
 from millrace.resources.reading import read_files
+
+
+@dataclass(frozen=True)
+class Door:
+    """Brokers by their address, and the Secret with which they are asked."""
+
+    address: str
+    namespace: str = ""
+    secret: str = ""
+
+    def __str__(self) -> str:
+        """How it is called in metrics and messages: two Secrets for one address are two watches."""
+        return f"{self.address} as {self.namespace}/{self.secret}" if self.secret else self.address
 
 
 @dataclass(frozen=True)
@@ -27,6 +40,12 @@ class Subject:
     stragglers: str = "drop"
     slo_lag_seconds: float | None = None
     slo_straggler_ratio: float | None = None
+    secret: str = ""
+    """Name of the Secret with which the brokers are asked, in the job's namespace; empty where they ask for none."""
+
+    @property
+    def door(self) -> Door:
+        return Door(self.cluster, self.namespace, self.secret) if self.secret else Door(self.cluster)
 
     @property
     def group(self) -> str:
@@ -50,6 +69,7 @@ def subject(job: StreamJob, cluster: str) -> Subject:
         stragglers=spec.stragglers.policy,
         slo_lag_seconds=spec.slo.lag_seconds,
         slo_straggler_ratio=spec.slo.straggler_ratio,
+        secret=spec.kafka.auth_secret.name if spec.kafka.auth_secret is not None else "",
     )
 
 
@@ -74,4 +94,5 @@ def _start(start: str | datetime) -> Start:
 
 
 def _moved(one: Subject, cluster: str) -> Subject:
-    return Subject(**{**one.__dict__, "cluster": cluster})
+    """To brokers that the caller names, who asks them in his own way."""
+    return replace(one, cluster=cluster, secret="")

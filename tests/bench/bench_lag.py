@@ -24,7 +24,7 @@ from millrace.kafka.positions import Positions, Reading
 from millrace_lag.exposition import Renderer
 from millrace_lag.polling import ClusterView, Poller
 from millrace_lag.snapshots import snapshot
-from millrace_lag.subjects import Subject
+from millrace_lag.subjects import Door, Subject
 
 pytestmark = pytest.mark.bench
 
@@ -169,7 +169,7 @@ def test_one_poll(crowded: str) -> None:
         _is_right(readings[-1], turn)
         warm.append(_cost(lambda: readings.append(positions.read(groups)), asked))
     positions.close()
-    poller = Poller(crowded, 120)
+    poller = Poller(Door(crowded), 120)
     poller.poll(subjects(crowded))
     whole = [_cost(lambda: poller.poll(subjects(crowded)), lambda: 0) for _ in range(ROUNDS)]
     rendering = _rendering(poller.view)

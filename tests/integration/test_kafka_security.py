@@ -1,5 +1,6 @@
 """Jobs against a broker that asks for TLS and a login: as exact as without, through a change of the password too."""
 
+import json
 import os
 import time
 import urllib.request
@@ -8,8 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition
 
+from millrace import naming
+from millrace.cli import main as millrace
+from millrace.kafka.clients import consumer
 from millrace.kafka.embedded import EmbeddedKafka
+from millrace.kafka.security import read_security
+from millrace.resources import StreamJob
+from millrace.resources.reading import parse_object
+from millrace_lag.observer import Observer, Settings
+from millrace_lag.snapshots import as_json
+from millrace_lag.subjects import subject
+from millrace_operator.edge import secrets
 from tests.integration.matrix.drivers import Driver
 from tests.integration.matrix.outcomes import assert_exact
 from tests.integration.protected import (
@@ -20,6 +32,7 @@ from tests.integration.protected import (
     set_password,
 )
 from tests.integration.test_matrix import FEW, prepared
+from tests.integration.test_operator_topics import World, run
 from tests.integration.test_runtime import Stage, at
 
 pytestmark = pytest.mark.integration
@@ -138,3 +151,73 @@ def test_a_changed_password_and_a_changed_user_lose_no_event(protected: Protecte
         child.stop()
     assert sorted(row["n"] for row in stage.out()) == list(range(130)), "each event is there, and each once"
     assert_unseen(left_behind(tmp_path))
+
+
+def test_topics_are_looked_after_with_the_secret_that_they_name(
+    protected: Protected, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(secrets, "FRESH_SECONDS", 0.0)
+    set_password(protected.inside, "topics", f"{PLANTED}-1")
+    cluster = {"bootstrapServers": protected.bootstrap, "authSecret": {"name": "kafka-client"}}
+
+    async def main(world: World) -> None:
+        world.declare("guarded", partitions=2, cluster=cluster)
+        await world.look()
+        assert world.ready("guarded") == ("False", "SecretMissing")
+        world.put_secret("kafka-client", protected.secret("topics", f"{PLANTED}-wrong"))
+        await world.look()
+        assert world.ready("guarded") == ("False", "BrokerRefused")
+        assert "the broker refused the login of 'topics' by SCRAM-SHA-512" in world.condition("guarded")["message"]
+        world.put_secret("kafka-client", protected.secret("topics", f"{PLANTED}-1"))
+        await world.look()
+        assert (world.ready("guarded"), world.partitions("guarded")) == (("True", "AsDeclared"), 2)
+        set_password(protected.inside, "topics", f"{PLANTED}-2")
+        world.put_secret("kafka-client", protected.secret("topics", f"{PLANTED}-2"))
+        world.declare("guarded", partitions=3, cluster=cluster)
+        await world.look()
+        assert (world.ready("guarded"), world.partitions("guarded")) == (("True", "AsDeclared"), 3)
+        told = {place: json.dumps(body) for place, body in world.api.objects.items() if body["kind"] != "Secret"}
+        assert_unseen(told, {"log": caplog.text})
+
+    with caplog.at_level("DEBUG"):
+        run(protected.inside, main)
+
+
+def test_lag_is_read_with_the_secret_of_the_job_and_goes_on_when_it_changes(
+    protected: Protected, tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    set_password(protected.inside, "observer", f"{PLANTED}-1")
+    secret = MountedSecret(tmp_path / "secret", protected.secret("observer", f"{PLANTED}-1"))
+    stage = Stage(protected.inside)
+    resource = stage.job([], kafka={"bootstrapServers": protected.bootstrap, "authSecret": {"name": "kafka-client"}})
+    job = parse_object(resource)
+    assert isinstance(job, StreamJob)
+    stage.write([{"user": "a", "n": n} for n in range(5)])
+    commit(protected.inside, naming.consumer_group("default", stage.name), TopicPartition(f"{stage.name}-in", 0, 2))
+    settings = Settings(interval_seconds=0.5, deadline_seconds=5.0)
+    with (
+        caplog.at_level("DEBUG"),
+        Observer(lambda: (subject(job, ""),), settings, lambda _: read_security(secret.folder)) as observer,
+    ):
+        assert observer.wait(lambda views: [one.records for one in views[0].jobs.values()] == [3], SECONDS)
+        assert f'cluster="{protected.bootstrap} as default/kafka-client"'.encode() in observer.metrics()
+        set_password(protected.inside, "observer", f"{PLANTED}-2")
+        assert observer.wait(lambda views: "refused the login" in views[0].health.error, SECONDS)
+        (trouble,) = observer.troubles()
+        assert "the broker refused the login of 'observer' by SCRAM-SHA-512" in trouble
+        secret.put(protected.secret("observer", f"{PLANTED}-2"))
+        stage.write([{"user": "a", "n": 5}])
+        assert observer.wait(lambda views: [one.records for one in views[0].jobs.values()] == [4], SECONDS)
+        seen = {"metrics": observer.metrics().decode(), "lag": json.dumps(as_json(observer.views()))}
+        assert_unseen(seen, {"log": caplog.text, "trouble": trouble})
+    words = ["lag", stage.name, "--json", "--bootstrap", protected.bootstrap, "--kafka-auth", str(secret.folder)]
+    assert millrace(words) == 0
+    assert [one["lagRecords"] for one in json.loads(capsys.readouterr().out)["jobs"]] == [4]
+
+
+def commit(bootstrap: str, group: str, place: TopicPartition) -> None:
+    client = consumer(bootstrap, group, **{"enable.auto.commit": False})
+    try:
+        client.commit(offsets=[place], asynchronous=False)
+    finally:
+        client.close()

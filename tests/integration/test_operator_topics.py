@@ -1,10 +1,11 @@
 """The operator's topics against a real broker, without a cluster: the API server is a small one in memory."""
 
 import asyncio
+import base64
 import socket
 import time
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from millrace_operator.edge.apply import Writer
 from millrace_operator.edge.cache import Key
 from millrace_operator.edge.clusters import Clusters
 from millrace_operator.edge.counts import Counts
+from millrace_operator.edge.secrets import Secrets
 from millrace_operator.edge.topics import TopicController
 from millrace_operator.settings import JobDefaults, Settings
 from tests.unit.operator.memory import MemoryApi
@@ -40,7 +42,7 @@ class World:
         self._admin = admin(bootstrap)
         self._count = 0
         settings = Settings(jobs=JobDefaults(bootstrap_servers=bootstrap))
-        clusters = Clusters(bootstrap, deadline=5.0)
+        clusters = Clusters(bootstrap, 5.0, Secrets(self.api).security)
         writer = Writer(self.api, lambda: True)
         self.controller = TopicController(clusters, writer, lambda: self.jobs, settings, Counts())
 
@@ -67,10 +69,19 @@ class World:
     async def look(self) -> None:
         await self.controller.look_at([Key(one.ref.namespace, one.ref.name) for one in self.controller.declared()])
 
-    def ready(self, name: str) -> tuple[str, str]:
+    def condition(self, name: str) -> dict[str, str]:
         body = self.api.objects[f"/apis/millrace.io/v1alpha1/namespaces/{NAMESPACE}/topics/{name}"]
         (condition,) = body["status"]["conditions"]
+        return dict(condition)
+
+    def ready(self, name: str) -> tuple[str, str]:
+        condition = self.condition(name)
         return condition["status"], condition["reason"]
+
+    def put_secret(self, name: str, values: Mapping[str, str]) -> None:
+        data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+        head = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": NAMESPACE}}
+        self.api._store({**head, "data": data})
 
     def partitions(self, topic: str) -> int:
         found = self._admin.list_topics(timeout=10).topics.get(topic)

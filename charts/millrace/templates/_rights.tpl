@@ -1,4 +1,4 @@
-{{/* What the operator does in a namespace that it serves, verb by verb. Nothing here reads a Secret or touches a node. */}}
+{{/* What the operator does in a namespace that it serves, verb by verb. Nothing here touches a node. */}}
 {{- define "millrace.operatorRules" -}}
 # the resources themselves: watched, marked with a finalizer, annotated with alerts; never made, never deleted
 - apiGroups: [millrace.io]
@@ -33,6 +33,18 @@
 - apiGroups: [""]
   resources: [events]
   verbs: [list, create]
+{{- include "millrace.secretRules" . }}
+{{- end }}
+
+{{/* Only where values ask for it: Topics, and the lag of jobs, on brokers that want a login, are looked after with the
+Secret that the spec names in authSecret. One at a time by its name; a list would show all of a namespace's. Jobs need
+none of this: the kubelet mounts their Secret. */}}
+{{- define "millrace.secretRules" -}}
+{{- if .Values.kafka.readSecrets }}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get]
+{{- end }}
 {{- end }}
 
 {{/* In its own namespace: the Lease of the election and the canary of the watch. */}}
@@ -50,6 +62,7 @@
 - apiGroups: [millrace.io]
   resources: [streamjobs]
   verbs: [list]
+{{- include "millrace.secretRules" . }}
 {{- end }}
 
 {{/* For people. */}}

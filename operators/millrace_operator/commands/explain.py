@@ -28,6 +28,7 @@ ADVICE: Mapping[str, str] = {
     "Unschedulable": "Make driver or executors smaller, or add nodes.",
     "VolumeNotBound": "Check that checkpoint.volumeClaim.storageClass exists and offers ReadWriteMany.",
     "ConfigMissing": "Make the Secret that the spec names.",
+    "BrokerRefused": "Check the keys of the Secret that kafka.authSecret names; the job goes on by itself.",
     "BrokerUnreachable": "Check kafka.bootstrapServers and that the brokers are up; the job goes on by itself.",
     "TopicMissing": "Make a Topic resource for it, or correct the name.",
     "ExecutorsMissing": "See the executors' pods below: quota, room on the nodes, or their image.",

@@ -87,6 +87,9 @@ def _arguments(target: Target, defaults: JobDefaults) -> list[str]:
         "--master": spark.MASTER,
         "--termination-log": "/dev/termination-log",
     }
+    auth = target.job.spec.kafka.auth_secret
+    if auth is not None:  # where it is mounted, not what is in it
+        options["--kafka-auth"] = f"{naming.SECRETS_FOLDER}/{auth.name}"
     return ["driver", *(str(part) for option in options.items() for part in option)]
 
 

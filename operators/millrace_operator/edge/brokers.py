@@ -20,6 +20,8 @@ from confluent_kafka.admin import (
 )
 
 from millrace.kafka.clients import admin
+from millrace.kafka.refusals import refusal
+from millrace.kafka.security import Security
 from millrace_operator.edge import groups
 from millrace_operator.topics.plan import BROKER_TIME, Change, TopicsPlan
 from millrace_operator.topics.state import Declared, Kafka, Reader, Seen
@@ -30,18 +32,30 @@ T = TypeVar("T")
 Errors = dict[str, str]
 
 
-class Broker:
-    """One cluster. Not for two threads at once."""
+class ClusterError(Exception):
+    """A cluster cannot be asked. `reason` is for conditions; the text is a sentence."""
 
-    def __init__(self, bootstrap: str, deadline: float) -> None:
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Broker:
+    """One cluster, asked by one user. Not for two threads at once."""
+
+    def __init__(self, bootstrap: str, deadline: float, security: Security | None = None) -> None:
         self._bootstrap = bootstrap
         self._deadline = deadline
+        self.security = security
         self._admin: AdminClient | None = None
         self.cluster_id: str | None = None
 
     def names(self) -> frozenset[str]:
-        """All topics of the cluster, in one request. Raises KafkaException when it does not answer."""
-        return frozenset(self._listed().topics)
+        """All topics of the cluster, in one request. Raises ClusterError when it does not answer."""
+        try:
+            return frozenset(self._listed().topics)
+        except (KafkaException, TimeoutError) as error:
+            raise self._silence(error) from None
 
     def look(self, wanted: Iterable[str]) -> Kafka:
         """The wanted topics that are there: one request for all names, then their settings in chunks."""
@@ -50,7 +64,8 @@ class Broker:
             there = [name for name in wanted if name in listed]
             configs = dict(pair for chunk in _chunks(there) for pair in self._configs(chunk))
         except (KafkaException, TimeoutError) as error:
-            return Kafka(problem=f"No Kafka broker answers at {self._bootstrap} ({sentence(error)}); trying again.")
+            silence = self._silence(error)
+            return Kafka(problem=str(silence), reason=silence.reason)
         return Kafka({name: _seen(listed[name], configs[name]) for name in there if name in configs})
 
     def carry_out(self, plan: TopicsPlan) -> Errors:
@@ -71,15 +86,26 @@ class Broker:
 
     def readers(self, topic: str, jobs: Mapping[str, str]) -> tuple[Reader, ...]:
         """How far each job (by its group) is behind in the topic."""
-        return tuple(groups.reader(self._bootstrap, job, group, topic, self._deadline) for job, group in jobs.items())
+        door = (self._bootstrap, self.security)
+        return tuple(groups.reader(*door, job, group, topic, self._deadline) for job, group in jobs.items())
 
     def position(self, group: str, topics: Sequence[str]) -> int | None:
         """A number that grows when the group's position moves; None while it has none."""
-        return groups.position(self._bootstrap, group, topics, self._deadline)
+        return groups.position(self._bootstrap, self.security, group, topics, self._deadline)
+
+    def _silence(self, error: BaseException) -> ClusterError:
+        """Why nobody answers. A client that is refused only says that; the broker itself says more."""
+        why = refusal(self._bootstrap, self.security, self._deadline)
+        if why is not None:
+            said = f"The brokers at {self._bootstrap} do not let us in: {why}. Check the Secret; trying again."
+            return ClusterError("BrokerRefused", said)
+        return ClusterError(
+            "BrokerUnreachable", f"No Kafka broker answers at {self._bootstrap} ({sentence(error)}); trying again."
+        )
 
     def _client(self) -> AdminClient:
         if self._admin is None:
-            self._admin = admin(self._bootstrap)
+            self._admin = admin(self._bootstrap, self.security)
         return self._admin
 
     def _listed(self) -> Any:

@@ -1,46 +1,69 @@
-"""The Kafka clusters in use: one broker handle each, calls off the event loop, one call at a time per cluster."""
+"""The Kafka clusters in use: one broker handle for each address and Secret, calls off the event loop, one at a time."""
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from confluent_kafka import KafkaException
 
 from millrace import naming
+from millrace.kafka.security import Security
 from millrace.resources import StreamJob
-from millrace_operator.edge.brokers import Broker, sentence
+from millrace_operator.edge.brokers import Broker, ClusterError
 from millrace_operator.edge.cache import Key
 from millrace_operator.streamjobs.state import TopicProblem
+from millrace_operator.topics.state import Cluster, cluster_of
 
 NAMES_SECONDS = 15.0  # how old a list of topics may be when jobs ask whether theirs are there
 POSITION_SECONDS = 5.0  # a worker waits no longer for a broker that is away; the next look asks again
 T = TypeVar("T")
 
 
+async def nobody(_: Cluster) -> Security | None:
+    """For where no Secret can be had."""
+    return None
+
+
 class Clusters:
-    def __init__(self, default_bootstrap: str, deadline: float) -> None:
-        self._default, self._deadline = default_bootstrap, deadline
-        self._brokers: dict[str, Broker] = {}
-        self._locks: dict[str, asyncio.Lock] = {}
-        self._names: dict[str, tuple[float, frozenset[str] | str | None]] = {}
-        self._looking: dict[str, asyncio.Task[None]] = {}
+    def __init__(
+        self,
+        default_bootstrap: str,
+        deadline: float,
+        security: Callable[[Cluster], Awaitable[Security | None]] = nobody,
+    ) -> None:
+        self._default, self._deadline, self._security = default_bootstrap, deadline, security
+        self._brokers: dict[Cluster, Broker] = {}
+        self._locks: dict[Cluster, asyncio.Lock] = {}
+        self._ids: dict[str, str] = {}
+        self._names: dict[Cluster, tuple[float, frozenset[str] | TopicProblem | None]] = {}
+        self._looking: dict[Cluster, asyncio.Task[None]] = {}
         self._jobs: Callable[[Key], StreamJob | None] = lambda _: None
 
     def know_jobs(self, find: Callable[[Key], StreamJob | None]) -> None:
         self._jobs = find
 
-    async def ask(self, bootstrap: str, question: Callable[[Broker], T]) -> T:
-        """Put a question to a cluster; the answer, or what the question raises."""
-        lock = self._locks.setdefault(bootstrap, asyncio.Lock())
+    async def ask(self, cluster: Cluster, question: Callable[[Broker], T]) -> T:
+        """Put a question to a cluster; the answer, or what the question raises. ClusterError: it cannot be asked."""
+        lock = self._locks.setdefault(cluster, asyncio.Lock())
         async with lock:
-            broker = self._brokers.setdefault(bootstrap, Broker(bootstrap, self._deadline))
-            return await asyncio.to_thread(question, broker)
+            broker = await self._broker(cluster)
+            try:
+                return await asyncio.to_thread(question, broker)
+            finally:
+                if broker.cluster_id is not None:
+                    self._ids[cluster.bootstrap] = broker.cluster_id
 
-    def cluster_id(self, bootstrap: str) -> str:
-        """The cluster's own name for itself, or its address until it has told."""
-        broker = self._brokers.get(bootstrap)
-        return (broker.cluster_id if broker else None) or bootstrap
+    async def _broker(self, cluster: Cluster) -> Broker:
+        """A changed Secret means new connections."""
+        security, known = await self._security(cluster), self._brokers.get(cluster)
+        if known is None or known.security != security:
+            known = self._brokers[cluster] = Broker(cluster.bootstrap, self._deadline, security)
+        return known
+
+    def cluster_id(self, cluster: Cluster) -> str:
+        """The cluster's own name for itself, whoever it was told; its address until then."""
+        return self._ids.get(cluster.bootstrap, cluster.bootstrap)
 
     async def position(self, key: Key) -> int | None:
         """Where a job's consumer group stands."""
@@ -50,46 +73,42 @@ class Clusters:
         group = naming.consumer_group(key.namespace, key.name)
         topics = sorted({source.topic for source in job.spec.sources})
         try:
-            question = self.ask(self._bootstrap(job), lambda broker: broker.position(group, topics))
+            question = self.ask(self.cluster_of(job), lambda broker: broker.position(group, topics))
             return await asyncio.wait_for(question, POSITION_SECONDS)
-        except (KafkaException, TimeoutError):
+        except (KafkaException, TimeoutError, ClusterError):
             return None
 
     def topic_problems(self, job: StreamJob) -> tuple[TopicProblem, ...] | None:
         """The topics of a job that are not usable, by the last look; None before the first. Never waits."""
-        bootstrap = self._bootstrap(job)
-        names = self._topic_names(bootstrap)
+        names = self._topic_names(self.cluster_of(job))
         if names is None:
             return None
-        if isinstance(names, str):
-            return (TopicProblem("", "BrokerUnreachable", f"No Kafka broker answers at {bootstrap} ({names})."),)
+        if isinstance(names, TopicProblem):
+            return (names,)
         return tuple(
             TopicProblem(topic, "TopicMissing", f"Topic {topic} is not there: make a Topic resource for it.")
             for topic in sorted(topics_of(job))
             if topic not in names
         )
 
-    def _topic_names(self, bootstrap: str) -> frozenset[str] | str | None:
-        at, names = self._names.get(bootstrap, (-NAMES_SECONDS, None))
-        if time.monotonic() - at > NAMES_SECONDS and bootstrap not in self._looking:
-            self._looking[bootstrap] = asyncio.create_task(self._look(bootstrap))
+    def _topic_names(self, cluster: Cluster) -> frozenset[str] | TopicProblem | None:
+        at, names = self._names.get(cluster, (-NAMES_SECONDS, None))
+        if time.monotonic() - at > NAMES_SECONDS and cluster not in self._looking:
+            self._looking[cluster] = asyncio.create_task(self._look(cluster))
         return names
 
-    async def _look(self, bootstrap: str) -> None:
-        names: frozenset[str] | str
+    async def _look(self, cluster: Cluster) -> None:
+        names: frozenset[str] | TopicProblem
         try:
-            names = await self.ask(bootstrap, lambda broker: broker.names())
-        except (KafkaException, TimeoutError) as error:
-            names = sentence(error)
+            names = await self.ask(cluster, lambda broker: broker.names())
+        except ClusterError as error:
+            names = TopicProblem("", error.reason, str(error))
         finally:
-            self._looking.pop(bootstrap, None)
-        self._names[bootstrap] = (time.monotonic(), names)
+            self._looking.pop(cluster, None)
+        self._names[cluster] = (time.monotonic(), names)
 
-    def _bootstrap(self, job: StreamJob) -> str:
-        return job.spec.kafka.bootstrap_servers or self._default
-
-    def bootstrap_of(self, job: StreamJob) -> str:
-        return self._bootstrap(job)
+    def cluster_of(self, job: StreamJob) -> Cluster:
+        return cluster_of(job.spec.kafka, job.metadata.namespace, self._default)
 
 
 def topics_of(job: StreamJob) -> set[str]:

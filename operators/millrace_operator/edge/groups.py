@@ -10,23 +10,26 @@ from contextlib import contextmanager
 from confluent_kafka import Consumer, TopicPartition
 
 from millrace.kafka.clients import consumer
+from millrace.kafka.security import Security
 from millrace_operator.topics.state import Reader
 
 SETTINGS = {"enable.auto.commit": False, "enable.auto.offset.store": False, "auto.offset.reset": "earliest"}
 READ_SECONDS = 5.0
 
 
-def position(bootstrap: str, group: str, topics: Sequence[str], deadline: float) -> int | None:
+def position(
+    bootstrap: str, security: Security | None, group: str, topics: Sequence[str], deadline: float
+) -> int | None:
     """A number that grows when the group's position moves; None while it has none."""
-    with _asking(bootstrap, group) as asking:
+    with _asking(bootstrap, security, group) as asking:
         partitions = [one for topic in topics for one in _partitions(asking, topic, deadline)]
         offsets = [one.offset for one in asking.committed(partitions, timeout=deadline) if one.offset >= 0]
     return sum(offsets) if offsets else None
 
 
-def reader(bootstrap: str, job: str, group: str, topic: str, deadline: float) -> Reader:
+def reader(bootstrap: str, security: Security | None, job: str, group: str, topic: str, deadline: float) -> Reader:
     """How far a job is behind in a topic; what it has no position in, it has not read."""
-    with _asking(bootstrap, group) as asking:
+    with _asking(bootstrap, security, group) as asking:
         places = asking.committed(_partitions(asking, topic, deadline), timeout=deadline)
         behind: list[TopicPartition] = []
         records = 0
@@ -59,8 +62,8 @@ def _partitions(asking: Consumer, topic: str, deadline: float) -> list[TopicPart
 
 
 @contextmanager
-def _asking(bootstrap: str, group: str) -> Iterator[Consumer]:
-    made = consumer(bootstrap, group, **SETTINGS)
+def _asking(bootstrap: str, security: Security | None, group: str) -> Iterator[Consumer]:
+    made = consumer(bootstrap, group, security, **SETTINGS)
     try:
         yield made
     finally:

@@ -32,6 +32,7 @@ from millrace_operator.edge.jobs import JobController, Observer
 from millrace_operator.edge.lags import Lags
 from millrace_operator.edge.leader import Leader
 from millrace_operator.edge.progress import Progresses
+from millrace_operator.edge.secrets import Secrets
 from millrace_operator.edge.topics import TopicController
 from millrace_operator.settings import Settings
 from millrace_operator.streamjobs.alerting import ALERTS
@@ -50,7 +51,7 @@ class Operator:
         self.leader = Leader(api, settings.home, identity, settings.election)
         self.counts, self._cache = Counts(), Cache()
         self._writer = Writer(api, self.leader.is_leader)
-        self._clusters = Clusters(settings.jobs.bootstrap_servers, settings.deadlines.kafka)
+        self._clusters = Clusters(settings.jobs.bootstrap_servers, settings.deadlines.kafka, Secrets(api).security)
         self._lags = Lags(session, settings.lag_observer, settings.deadlines.observer, settings.pace.figures)
         progresses = Progresses(api, session, self._clusters, settings.deadlines.driver, settings.through_api)
         self._observer = Observer(api, self._cache, progresses, self._lags, self._clusters)

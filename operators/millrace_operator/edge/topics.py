@@ -12,19 +12,18 @@ from confluent_kafka import KafkaException
 from millrace.resources import StreamJob
 from millrace_operator.edge.api import ApiError, UnreachableError
 from millrace_operator.edge.apply import NotLeaderError, Writer
-from millrace_operator.edge.brokers import Errors
+from millrace_operator.edge.brokers import ClusterError, Errors
 from millrace_operator.edge.cache import Body, Key, key_of, version_of
 from millrace_operator.edge.clusters import Clusters, groups_reading
 from millrace_operator.edge.counts import Counts
 from millrace_operator.settings import Settings
 from millrace_operator.topics import status
 from millrace_operator.topics.plan import Outcome, TopicsPlan, plan
-from millrace_operator.topics.state import Declared, Kafka, Reader, parse_topic
+from millrace_operator.topics.state import Cluster, Declared, Kafka, Reader, parse_topic
 
 logger = logging.getLogger(__name__)
 WRITERS = 16  # statuses that are written at the same time
 PAUSES = (0.05, 0.2, 0.5, 1.0)  # seconds before what was changed is looked at again, so that Ready is said soon
-UNBUILT = "Topics in a cluster with authSecret are not built yet: this operator only speaks plaintext."
 Jobs = Callable[[], Mapping[Key, StreamJob]]
 
 
@@ -34,7 +33,7 @@ class TopicController:
         self._settings, self._counts = settings, counts
         self._declared: dict[Key, tuple[int, Declared]] = {}
         self._outcomes: dict[Key, Outcome] = {}
-        self._errors: dict[tuple[str, str], str] = {}
+        self._errors: dict[tuple[Cluster, str], str] = {}
         self._dirty: set[Key] = set()
         self._news = asyncio.Event()
 
@@ -93,83 +92,84 @@ class TopicController:
     async def look_at(self, keys: Iterable[Key]) -> None:
         """Every cluster that the resources name, side by side: one that is away holds no other up."""
         started = time.monotonic()
-        clusters: dict[tuple[str, bool], list[Declared]] = defaultdict(list)
+        clusters: dict[Cluster, list[Declared]] = defaultdict(list)
         for key in keys:
             if key in self._declared:
                 one = self._declared[key][1]
-                clusters[one.cluster.bootstrap, one.cluster.secret is not None].append(one)
+                clusters[one.cluster].append(one)
         results = await asyncio.gather(
-            *(self._cluster(*cluster, topics) for cluster, topics in clusters.items()), return_exceptions=True
+            *(self._cluster(cluster, topics) for cluster, topics in clusters.items()), return_exceptions=True
         )
         failed = [error for error in results if isinstance(error, BaseException)]
         for error in failed:
             logger.error("topics: %s", error, exc_info=error)
         self._counts.reconciled("Topic", "failed" if failed else "done", time.monotonic() - started)
 
-    async def _cluster(self, bootstrap: str, secret: bool, topics: list[Declared]) -> None:
+    async def _cluster(self, cluster: Cluster, topics: list[Declared]) -> None:
         """Look, change, and look again until there is nothing to change: a broker's answers lag behind its deeds."""
         for pause in PAUSES:
-            planned = await self._planned(bootstrap, secret, topics)
+            planned = await self._planned(cluster, topics)
             await self._tell(planned.outcomes)
             if planned.is_quiet or not self._writer.may_write():
                 return
-            if not await self._change(bootstrap, planned):
+            if not await self._change(cluster, planned):
                 break
             await asyncio.sleep(pause)
-        await self._tell((await self._planned(bootstrap, secret, topics)).outcomes)
+        await self._tell((await self._planned(cluster, topics)).outcomes)
 
-    async def _change(self, bootstrap: str, planned: TopicsPlan) -> bool:
+    async def _change(self, cluster: Cluster, planned: TopicsPlan) -> bool:
         """Whether anything was taken; what was refused is remembered until a later try is taken."""
-        errors = await self._clusters.ask(bootstrap, lambda broker: broker.carry_out(planned))
+        errors = await self._clusters.ask(cluster, lambda broker: broker.carry_out(planned))
         tried = planned.topics()
         for topic in tried:
-            self._errors.pop((bootstrap, topic), None)
-        self._errors |= {(bootstrap, topic): said for topic, said in errors.items()}
+            self._errors.pop((cluster, topic), None)
+        self._errors |= {(cluster, topic): said for topic, said in errors.items()}
         self._log(planned, errors)
         return tried != errors.keys()
 
-    async def _planned(self, bootstrap: str, secret: bool, topics: list[Declared]) -> TopicsPlan:
-        everyone = self._sharing(topics, bootstrap)
-        errors = {topic: said for (cluster, topic), said in self._errors.items() if cluster == bootstrap}
-        kafka = await self._look(bootstrap, secret, everyone)
+    async def _planned(self, cluster: Cluster, topics: list[Declared]) -> TopicsPlan:
+        everyone = self._sharing(topics, cluster)
+        errors = {topic: said for (where, topic), said in self._errors.items() if where == cluster}
+        kafka = await self._look(cluster, everyone)
         planned = plan(everyone, kafka, errors=errors)
         if planned.ask:
-            planned = plan(everyone, kafka, await self._readers(bootstrap, planned.ask), errors)
+            planned = plan(everyone, kafka, await self._readers(cluster, planned.ask), errors)
         return planned
 
-    def _sharing(self, topics: list[Declared], bootstrap: str) -> list[Declared]:
+    def _sharing(self, topics: list[Declared], cluster: Cluster) -> list[Declared]:
         """The resources themselves, as they are now, and those that name the same topics of the same cluster."""
         names = {one.topic for one in topics}
-        cluster = self._clusters.cluster_id(bootstrap)
+        own = self._clusters.cluster_id(cluster)
         return [
             one
             for _, one in self._declared.values()
-            if one.topic in names and self._clusters.cluster_id(one.cluster.bootstrap) == cluster
+            if one.topic in names and self._clusters.cluster_id(one.cluster) == own
         ]
 
-    async def _look(self, bootstrap: str, secret: bool, topics: list[Declared]) -> Kafka:
-        if secret:
-            return Kafka(problem=UNBUILT)
+    async def _look(self, cluster: Cluster, topics: list[Declared]) -> Kafka:
         names = {one.topic for one in topics if one.invalid is None}
-        return await self._clusters.ask(bootstrap, lambda broker: broker.look(names))
+        try:
+            return await self._clusters.ask(cluster, lambda broker: broker.look(names))
+        except ClusterError as error:
+            return Kafka(problem=str(error), reason=error.reason)
 
-    async def _readers(self, bootstrap: str, topics: Iterable[str]) -> dict[str, tuple[Reader, ...]]:
+    async def _readers(self, cluster: Cluster, topics: Iterable[str]) -> dict[str, tuple[Reader, ...]]:
         """A job whose position cannot be read counts as one that has read nothing."""
-        cluster = self._clusters.cluster_id(bootstrap)
+        own = self._clusters.cluster_id(cluster)
         jobs = {
             key: job
             for key, job in self._jobs().items()
-            if self._clusters.cluster_id(self._clusters.bootstrap_of(job)) == cluster
+            if self._clusters.cluster_id(self._clusters.cluster_of(job)) == own
         }
         found: dict[str, tuple[Reader, ...]] = {}
         for topic in topics:
             groups = groups_reading(topic, jobs)
             try:
                 found[topic] = await self._clusters.ask(
-                    bootstrap,
+                    cluster,
                     lambda broker, name=topic, these=groups: broker.readers(name, these),  # type: ignore[misc]
                 )
-            except (KafkaException, TimeoutError):
+            except (KafkaException, TimeoutError, ClusterError):
                 found[topic] = tuple(Reader(job, 1, float("inf")) for job in groups)
         return found
 

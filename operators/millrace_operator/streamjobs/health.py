@@ -39,7 +39,7 @@ def _topics(observed: Observed) -> Condition:
     problems = observed.topic_problems
     if problems is None:
         return Condition("TopicsReady", "Unknown", "NotObserved", "The Kafka cluster was not asked yet.")
-    if problems and problems[0].reason == "BrokerUnreachable":  # from here; the job itself may see it
+    if problems and not problems[0].topic:  # the cluster cannot be asked from here; the job itself may see it
         return Condition("TopicsReady", "Unknown", problems[0].reason, problems[0].message)
     if problems:
         more = f" ({len(problems) - 1} more)" if len(problems) > 1 else ""

@@ -77,7 +77,7 @@ def plan(
     """`readers` are known for the topics that were asked for; `errors` is what the broker said to the last try."""
     declared = list(declared)
     if kafka.problem is not None:
-        return TopicsPlan(outcomes=tuple(_unreachable(one, kafka.problem) for one in declared))
+        return TopicsPlan(outcomes=tuple(_unreachable(one, kafka.reason, kafka.problem) for one in declared))
     draft = _Draft()
     winners = _winners(declared)
     outcomes = [
@@ -110,10 +110,10 @@ def _winners(declared: Iterable[Declared]) -> dict[str, Declared]:
     return found
 
 
-def _unreachable(one: Declared, problem: str) -> Outcome:
+def _unreachable(one: Declared, reason: str, problem: str) -> Outcome:
     if one.deleting and not one.delete_with_resource:
         return Outcome(one, False, "Deleting", "", release=True)
-    return Outcome(one, False, "BrokerUnreachable", problem)
+    return Outcome(one, False, reason, problem)
 
 
 def _one(

@@ -8,6 +8,7 @@ from typing import Any
 from millrace.resources import Topic
 from millrace.resources.metadata import API_GROUP
 from millrace.resources.reading import SpecError, parse_object
+from millrace.resources.sources import KafkaCluster
 from millrace_operator.actions import Manifest, Ref
 from millrace_operator.desired.target import PAUSE
 
@@ -82,10 +83,11 @@ class Reader:
 
 @dataclass(frozen=True)
 class Kafka:
-    """What was seen of a cluster. `problem` says why nothing was."""
+    """What was seen of a cluster. `problem` says why nothing was, `reason` the same in one word."""
 
     topics: Mapping[str, Seen] = field(default_factory=dict)
     problem: str | None = None
+    reason: str = "BrokerUnreachable"
 
 
 def parse_topic(body: Mapping[str, Any], default_bootstrap: str) -> Declared:
@@ -108,7 +110,7 @@ def parse_topic(body: Mapping[str, Any], default_bootstrap: str) -> Declared:
         reason = "; ".join(line.split(": ", 1)[-1] for line in error.lines)
         return Declared(cluster=Cluster(default_bootstrap), topic=meta["name"], invalid=reason, **common)
     return Declared(
-        cluster=_cluster(topic, default_bootstrap),
+        cluster=cluster_of(topic.spec.cluster, topic.metadata.namespace, default_bootstrap),
         topic=topic.topic_name,
         partitions=topic.spec.partitions,
         replicas=topic.spec.replicas,
@@ -128,12 +130,12 @@ def _parsed(body: Mapping[str, Any]) -> Topic:
     return topic
 
 
-def _cluster(topic: Topic, default_bootstrap: str) -> Cluster:
-    declared = topic.spec.cluster
+def cluster_of(declared: KafkaCluster, namespace: str, default_bootstrap: str) -> Cluster:
+    """The cluster that a spec of the namespace names."""
     bootstrap = declared.bootstrap_servers or default_bootstrap
     if declared.auth_secret is None:
         return Cluster(bootstrap)
-    return Cluster(bootstrap, declared.auth_secret.name, topic.metadata.namespace)
+    return Cluster(bootstrap, declared.auth_secret.name, namespace)
 
 
 def config_of(topic: Topic) -> dict[str, str]:

@@ -230,6 +230,17 @@ def test_secrets_are_mounted_for_driver_and_executors() -> None:
     assert "spark.kubernetes.executor.secrets.db-main /etc/millrace/secrets/db-main\n" in settings
 
 
+def test_the_driver_is_told_where_the_credentials_of_the_brokers_lie() -> None:
+    world = World(spec=spec(kafka={"bootstrapServers": "kafka:9093", "authSecret": {"name": "kafka-client"}}))
+    world.settle()
+    pod = world.objects["StatefulSet", "views-driver"]["spec"]["template"]["spec"]
+    (container,), place = pod["containers"], "/etc/millrace/secrets/kafka-client"
+    assert container["args"][-2:] == ["--kafka-auth", place]
+    assert {"name": "secret-kafka-client", "mountPath": place, "readOnly": True} in container["volumeMounts"]
+    settings = world.objects["ConfigMap", "views-spec"]["data"]["spark-defaults.conf"]
+    assert f"spark.kubernetes.executor.secrets.kafka-client {place}\n" in settings
+
+
 def test_heap_and_the_rest_add_up_to_the_declared_memory() -> None:
     world = World(spec=spec(executors={"instances": 2, "memory": "2Gi"}))
     world.settle()
