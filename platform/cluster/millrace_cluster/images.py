@@ -25,10 +25,10 @@ TAG = "dev"
 
 @dataclass(frozen=True)
 class Image:
-    """One of our images: a folder with a Dockerfile, and the extra of our distribution that it installs."""
+    """One of our images: a folder with a Dockerfile, and the extra of our distribution that it installs, if any."""
 
     folder: str
-    extra: str
+    extra: str | None = None
     jars: str | None = None
 
     @property
@@ -42,7 +42,8 @@ class Image:
 
 JOB = Image("job", "jobs", jars="spark")
 OPERATOR = Image("operator", "operator")
-IMAGES = (JOB, OPERATOR)
+KAFKA = Image("kafka", jars="broker")
+IMAGES = (JOB, OPERATOR, KAFKA)
 
 
 def packages(pyproject: str) -> list[str]:
@@ -62,7 +63,7 @@ def build(docker: Docker, image: Image) -> str:
     base = base_image(docker)
     keyed = f"{image.repository}:{_key(image, base)}"
     if not docker.has_image(keyed):
-        wheels = _wheels(docker.programs, image)
+        wheels = _wheels(docker.programs, image, image.extra) if image.extra else None
         with step(f"build the image {image.name}"):
             _build(docker, image, wheels, keyed, base)
         _forget_older(docker, image, keyed)
@@ -71,7 +72,9 @@ def build(docker: Docker, image: Image) -> str:
 
 
 def _key(image: Image, base: str) -> str:
-    sources = [REPOSITORY / "platform/images" / image.folder, REPOSITORY / "pyproject.toml", *_package_folders()]
+    sources = [REPOSITORY / "platform/images" / image.folder]
+    if image.extra:
+        sources += [REPOSITORY / "pyproject.toml", *_package_folders()]
     jars = sorted(path.name for path in find_jars(image.jars).iterdir()) if image.jars else []
     return fingerprints.of_files(sources, base, *jars)
 
@@ -81,14 +84,15 @@ def _package_folders() -> list[Path]:
     return [folder for folder in folders if folder.is_dir()]
 
 
-def _build(docker: Docker, image: Image, wheels: Path, tag: str, base: str) -> None:
+def _build(docker: Docker, image: Image, wheels: Path | None, tag: str, base: str) -> None:
     folder = docker.programs.places.scratch / f"image-{image.folder}"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(REPOSITORY / "platform/images" / image.folder, folder)
-    shutil.copytree(wheels, folder / "wheels", copy_function=os.link)  # half a gigabyte need not be copied
+    if wheels is not None:
+        shutil.copytree(wheels, folder / "wheels", copy_function=os.link)  # half a gigabyte need not be copied
+        pip(docker.programs, "wheel", "--no-deps", "--wheel-dir", folder / "millrace", REPOSITORY)
     if image.jars:
         shutil.copytree(find_jars(image.jars), folder / "jars")
-    pip(docker.programs, "wheel", "--no-deps", "--wheel-dir", folder / "millrace", REPOSITORY)
     docker.build(folder, tag, BASE=base)
     shutil.rmtree(folder)
 
@@ -103,17 +107,17 @@ def _forget_older(docker: Docker, image: Image, kept: str) -> None:
         docker.answers("image", "prune", "--force", "--filter", "until=24h")
 
 
-def _wheels(programs: Programs, image: Image) -> Path:
+def _wheels(programs: Programs, image: Image, extra: str) -> Path:
     """The dependencies as wheels, fetched once per set of requirements."""
-    wanted = requirements((REPOSITORY / "pyproject.toml").read_text(), image.extra)
-    folder = programs.places.wheels / f"{image.extra}-{fingerprints.of_files([], *wanted)}"
+    wanted = requirements((REPOSITORY / "pyproject.toml").read_text(), extra)
+    folder = programs.places.wheels / f"{extra}-{fingerprints.of_files([], *wanted)}"
     if not folder.exists():
         check_python(sys.version_info[:2])
         with step(f"collect the wheels of {image.name}"):
-            fresh = programs.places.scratch / f"wheels-{image.extra}"
+            fresh = programs.places.scratch / f"wheels-{extra}"
             shutil.rmtree(fresh, ignore_errors=True)
             pip(programs, "wheel", "--wheel-dir", fresh, *wanted)
-            for older in programs.places.wheels.glob(f"{image.extra}-*"):
+            for older in programs.places.wheels.glob(f"{extra}-*"):
                 shutil.rmtree(older)
             folder.parent.mkdir(parents=True, exist_ok=True)
             fresh.rename(folder)

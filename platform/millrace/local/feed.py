@@ -23,8 +23,11 @@ SETTINGS = {"linger.ms": 20, "compression.type": "lz4", "enable.idempotence": Tr
 class Feed:
     """Context manager: the shop is open inside. What was sent can be read at any time."""
 
-    def __init__(self, bootstrap: str, shop: Shop, limit: int | None = None) -> None:
-        self._shop = shop
+    def __init__(
+        self, bootstrap: str, shop: Shop, limit: int | None = None, topics: frozenset[str] | None = None
+    ) -> None:
+        """`topics`: send to these only; None is all."""
+        self._shop, self._topics = shop, topics
         self._limit = limit
         self._producer = producer(bootstrap, **SETTINGS)
         self._closing = threading.Event()
@@ -77,6 +80,8 @@ class Feed:
             self._pause(self._started + record.due_seconds - time.monotonic())
             if self._closing.is_set() or self._failure is not None:
                 break
+            if self._topics is not None and record.topic not in self._topics:
+                continue
             self._send(record.topic, record.key, record.value, record.kind)
         self._producer.flush(REQUEST_SECONDS)
 
