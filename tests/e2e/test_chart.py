@@ -18,6 +18,7 @@ SWITCHES = [
     "lag.enabled=false",
     "lag.exporterNames=true",
     "alerts.tokenSecret=alerts",
+    "alerts.withoutToken=true",
     "monitoring.scrapeAnnotations=false",
     "monitoring.podMonitor=true",
     "monitoring.prometheusRule=true",
